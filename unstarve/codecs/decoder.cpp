@@ -10,53 +10,45 @@
 #include "unstarve/codecs/png/png_decoder.h"
 #include "unstarve/codecs/webp/webp_decoder.h"
 #include "unstarve/core/aligned.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
 
-std::string text_of(Rect rect) {
-  return std::to_string(rect.width) + " x " + std::to_string(rect.height) + " at (" + std::to_string(rect.x) + ", " +
-         std::to_string(rect.y) + ")";
-}
+std::string text_of(Rect rect) { return fmt::format("{} x {} at ({}, {})", rect.width, rect.height, rect.x, rect.y); }
 
 [[noreturn]] void throw_unknown(std::span<const std::uint8_t> bytes) {
-  if (bytes.empty()) throw Error(ErrorKind::kInput, "empty file: 0 bytes; expected a JPEG, PNG or WebP image");
+  if (bytes.empty()) throw input_error("empty file: 0 bytes; expected a JPEG, PNG or WebP image");
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string start;
   for (const std::uint8_t byte : bytes.first(std::min<std::size_t>(bytes.size(), 8))) {
     start += {' ', kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  throw Error(ErrorKind::kInput, "not a JPEG, PNG or WebP image: the file of " + std::to_string(bytes.size()) +
-                                     " bytes begins with" + start);
+  throw input_error("not a JPEG, PNG or WebP image: the file of {} bytes begins with{}", bytes.size(), start);
 }
 
 void check_pixels(const ImageHeader& header, std::int64_t max_pixels) {
   if (std::int64_t{header.size.width} * header.size.height <= max_pixels) return;
   const std::string limit = std::to_string(max_pixels);
-  throw Error(ErrorKind::kInput,
-              std::string(to_string(header.encoding)) + " too large: " + std::to_string(header.size.width) + " x " +
-                  std::to_string(header.size.height) + " pixels" +
-                  (max_pixels < kMaxPixels
-                       ? "; decode.max_pixels is " + limit
-                       : "; expected at most the decoder's pixel limit of " + limit + "; scale it down or remove it"));
+  throw input_error("{} too large: {} x {} pixels{}", to_string(header.encoding), header.size.width, header.size.height,
+                    max_pixels < kMaxPixels
+                        ? "; decode.max_pixels is " + limit
+                        : "; expected at most the decoder's pixel limit of " + limit + "; scale it down or remove it");
 }
 
 void check_request(const DecodeRequest& request, const ImageHeader& header) {
   const int reduction = request.reduction;
   if (reduction != 1 && reduction != 2 && reduction != 4 && reduction != 8) {
-    throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + "; expected 1, 2, 4 or 8");
+    throw argument_error("decode: reduction {}; expected 1, 2, 4 or 8", reduction);
   }
   const Rect& crop = request.crop;
   const bool whole = crop.width == 0;
   if (!whole && (crop.height == 0 || !lies_within(crop, header.size))) {
-    throw Error(ErrorKind::kArgument, "decode: crop " + text_of(crop) + "; expected a part of the image of " +
-                                          std::to_string(header.size.width) + " x " +
-                                          std::to_string(header.size.height));
+    throw argument_error("decode: crop {}; expected a part of the image of {} x {}", text_of(crop), header.size.width,
+                         header.size.height);
   }
   if (reduction != 1 && !can_reduce(header.encoding)) {
-    throw Error(ErrorKind::kArgument, "decode: reduction " + std::to_string(reduction) + " of a " +
-                                          to_string(header.encoding) + " image; expected 1");
+    throw argument_error("decode: reduction {} of a {} image; expected 1", reduction, to_string(header.encoding));
   }
 }
 
@@ -86,7 +78,7 @@ struct Decoder::State {
   // Decodes `rect` of the reduced stored image into `rows` (true) or into `otherwise` (false).
   [[nodiscard]] bool decode_stored(const DecodeRequest& request, Rect rect, RowSink& rows, Image& otherwise) {
     switch (header.encoding) {
-      case Encoding::kUnknown: throw Error(ErrorKind::kArgument, "decode: no image is open");
+      case Encoding::kUnknown: throw argument_error("decode: no image is open");
       case Encoding::kJpeg:
         return jpeg.decode({request.reduction, rect, request.index, request.make_index}, rows, otherwise);
       case Encoding::kPng: png.decode(rect, otherwise); break;
@@ -131,7 +123,7 @@ std::span<const std::uint8_t> Decoder::made_index() const noexcept {
 
 Rect Decoder::stored_rect(const DecodeRequest& request) const {
   const ImageHeader& header = state_->header;
-  if (header.encoding == Encoding::kUnknown) throw Error(ErrorKind::kArgument, "decode: no image is open");
+  if (header.encoding == Encoding::kUnknown) throw argument_error("decode: no image is open");
   check_request(request, header);
   return stored_part(header, request.crop, request.reduction);
 }

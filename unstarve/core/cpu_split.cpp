@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -43,10 +43,10 @@ std::vector<int> cpus_of_thread() {
 
 CpuSplit::CpuSplit(int operators) : all_(cpus_of_thread()) {
   if (operators < 1 || all_.size() <= static_cast<std::size_t>(operators))
-    throw Error(ErrorKind::kArgument,
-                fmt::format("affinity split: found {} operator threads and {} CPUs; expected at least one operator "
-                            "thread, and one CPU more for the loader. Change --operator-threads",
-                            operators, all_.size()));
+    throw argument_error(
+        "affinity split: found {} operator threads and {} CPUs; expected at least one operator thread, and one CPU "
+        "more for the loader. Change --operator-threads",
+        operators, all_.size());
   operators_.assign(all_.begin(), all_.begin() + operators);
   loader_.assign(all_.begin() + operators, all_.end());
   require_cpus(operators_);

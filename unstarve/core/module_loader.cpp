@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string_view>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -79,17 +79,15 @@ bool is_supported(std::string_view version, std::string_view supported) {
 
 [[noreturn]] void fail(const Module& module, const std::string& operation, const std::string& found) {
   if (*module.package == '\0')
-    throw Error(
-        ErrorKind::kMissing,
-        operation + ": " + found + "; expected the libraries of the system. Run: apt-get " + "install " + module.extra);
-  throw Error(ErrorKind::kMissing, operation + ": " + found + "; expected " + module.package + " " + module.version +
-                                       ".*. Run: pip install 'unstarve[" + module.extra +
-                                       "]'   (in a source tree: make setup)");
+    throw missing_error("{}: {}; expected the libraries of the system. Run: apt-get install {}", operation, found,
+                        module.extra);
+  throw missing_error("{}: {}; expected {} {}.*. Run: pip install 'unstarve[{}]'   (in a source tree: make setup)",
+                      operation, found, module.package, module.version, module.extra);
 }
 
 [[noreturn]] void fail_file(const Module& module, const std::string& operation, const std::string& found) {
-  throw Error(ErrorKind::kMissing, operation + ": " + found + "; expected the " + module.file +
-                                       " of this build in the run path. Build or install both together");
+  throw missing_error("{}: {}; expected the {} of this build in the run path. Build or install both together",
+                      operation, found, module.file);
 }
 
 // RTLD_LOCAL hides all symbols from other libraries of the process.

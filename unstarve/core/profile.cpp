@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -13,14 +13,14 @@ namespace {
 using nlohmann::json;
 
 [[noreturn]] void reject(const std::string& where, const std::string& found, const char* expected) {
-  throw Error(ErrorKind::kInput, fmt::format("profile: {} is {}; expected {}", where, found, expected));
+  throw input_error("profile: {} is {}; expected {}", where, found, expected);
 }
 
 const json& field(const json& object, const std::string& where, const char* name) {
   if (!object.is_object()) reject(where, object.type_name(), "an object");
   const auto found = object.find(name);
   if (found == object.end()) {
-    throw Error(ErrorKind::kInput, fmt::format("profile: {} has no field \"{}\"", where, name));
+    throw input_error("profile: {} has no field \"{}\"", where, name);
   }
   return *found;
 }
@@ -133,14 +133,13 @@ Profile profile_from_json(const std::string& text) {
   try {
     in = json::parse(text);
   } catch (const json::exception& e) {
-    throw Error(ErrorKind::kInput, fmt::format("profile: not JSON: {}", e.what()));
+    throw input_error("profile: not JSON: {}", e.what());
   }
   const std::string top = "top level";
   Profile profile;
   read(in, top, "version", profile.version);
   if (profile.version < 1 || profile.version > kProfileVersion) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("profile: version {}; expected 1 to {}", profile.version, kProfileVersion));
+    throw input_error("profile: version {}; expected 1 to {}", profile.version, kProfileVersion);
   }
   const bool second = profile.version >= 2, third = profile.version >= 3;
   read(in, top, "wall_ns", profile.wall_ns);

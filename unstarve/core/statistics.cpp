@@ -1,14 +1,12 @@
 #include "unstarve/core/statistics.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -30,8 +28,7 @@ double student_t_central_probability(double t, int degrees) {
 }  // namespace
 
 double student_t_975(int degrees) {
-  if (degrees < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("Student's t: {} degrees of freedom; expected at least 1", degrees));
+  if (degrees < 1) throw argument_error("Student's t: {} degrees of freedom; expected at least 1", degrees);
   constexpr double kNormal = 1.9599639845400545;  // the same quantile of the normal distribution
   if (degrees > 1000) {
     // Abramowitz and Stegun, 26.7.5; the first omitted term is below 1e-11 here.
@@ -49,17 +46,16 @@ double student_t_975(int degrees) {
 
 RatioInterval ratio_interval(std::span<const double> numerator, std::span<const double> denominator) {
   if (numerator.size() != denominator.size() || numerator.empty()) {
-    throw Error(ErrorKind::kArgument, fmt::format("ratio interval: {} numerators and {} denominators; expected the "
-                                                  "same number and at least one",
-                                                  numerator.size(), denominator.size()));
+    throw argument_error("ratio interval: {} numerators and {} denominators; expected the same number and at least one",
+                         numerator.size(), denominator.size());
   }
   std::vector<double> logs(numerator.size());
   double sum = 0;
   for (std::size_t i = 0; i < logs.size(); ++i) {
     const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
     if (!positive(numerator[i]) || !positive(denominator[i])) {
-      throw Error(ErrorKind::kArgument, fmt::format("ratio interval: pair {} is {} / {}; expected positive numbers", i,
-                                                    numerator[i], denominator[i]));
+      throw argument_error("ratio interval: pair {} is {} / {}; expected positive numbers", i, numerator[i],
+                           denominator[i]);
     }
     logs[i] = std::log(numerator[i]) - std::log(denominator[i]);
     sum += logs[i];
@@ -77,7 +73,7 @@ RatioInterval ratio_interval(std::span<const double> numerator, std::span<const 
 }
 
 ConfidenceInterval median_interval(std::span<const double> values) {
-  if (values.empty()) throw Error(ErrorKind::kArgument, "median interval: no values; expected at least one");
+  if (values.empty()) throw argument_error("median interval: no values; expected at least one");
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   // The number of values below the median is binomial. `tail`: the probability that it is at most `left_out`.
@@ -95,10 +91,8 @@ ConfidenceInterval median_interval(std::span<const double> values) {
 
 ConfidenceInterval wilson_interval(std::uint64_t hits, std::uint64_t trials) {
   if (trials == 0 || hits > trials)
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format("wilson interval: found {} hits in {} trials; expected at least one trial, and no more hits", hits,
-                    trials));
+    throw argument_error("wilson interval: found {} hits in {} trials; expected at least one trial, and no more hits",
+                         hits, trials);
   constexpr double kNormal = 1.959963984540054;  // 97.5 % quantile of the normal distribution
   const double n = static_cast<double>(trials), share = static_cast<double>(hits) / n, square = kNormal * kNormal;
   const double centre = (share + square / (2 * n)) / (1 + square / n);
@@ -108,8 +102,8 @@ ConfidenceInterval wilson_interval(std::uint64_t hits, std::uint64_t trials) {
 }
 
 double quantile(std::span<const double> values, double q) {
-  if (values.empty()) throw Error(ErrorKind::kArgument, "quantile: no values; expected at least one");
-  if (!(q >= 0 && q <= 1)) throw Error(ErrorKind::kArgument, fmt::format("quantile: q is {}; expected 0 to 1", q));
+  if (values.empty()) throw argument_error("quantile: no values; expected at least one");
+  if (!(q >= 0 && q <= 1)) throw argument_error("quantile: q is {}; expected 0 to 1", q);
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   const double position = q * static_cast<double>(sorted.size() - 1);

@@ -1,18 +1,16 @@
 #include "unstarve/core/thread_pool.h"
 
-#include <fmt/format.h>
 #include <pthread.h>
 
 #include <utility>
 
 #include "unstarve/core/cancel.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
 ThreadPool::ThreadPool(int threads) {
-  if (threads < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("thread pool: {} threads; expected at least 1", threads));
+  if (threads < 1) throw argument_error("thread pool: {} threads; expected at least 1", threads);
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });

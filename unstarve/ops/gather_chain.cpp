@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/border.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/paint.h"
@@ -22,7 +22,7 @@ constexpr std::string_view kPadCrop = "pad_crop";
 constexpr std::array<std::string_view, 3> kGathered{"horizontal_flip", "alternating_flip", kPadCrop};
 
 [[noreturn]] void throw_not_gathered() {
-  throw Error(ErrorKind::kInternal, "gathering pixels: found an operation that changes them");
+  throw internal_error("gathering pixels: found an operation that changes them");
 }
 
 }  // namespace

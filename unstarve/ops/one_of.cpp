@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/policy/one_of_choices.h"
@@ -73,10 +73,10 @@ class OneOf final : public Operation {
   static void check_size(const std::string& name, const Operation& operation) {
     constexpr Size kAny{97, 61};
     if (!operation.fixed_output() && operation.output_size(kAny) == kAny) return;
-    throw Error(ErrorKind::kArgument,
-                fmt::format("operation one_of: found {}, which changes the size of the image; expected operations that "
-                            "keep it. Add {} before or after one_of.",
-                            name, name));
+    throw argument_error(
+        "operation one_of: found {}, which changes the size of the image; expected operations that keep it. Add {} "
+        "before or after one_of.",
+        name, name);
   }
 
   std::vector<std::unique_ptr<Operation>> operations_;

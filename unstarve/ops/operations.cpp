@@ -8,9 +8,7 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -48,9 +46,7 @@ std::vector<OperationInfo> operations() {
 }
 
 void add_operation(const OperationInfo& info) {
-  const auto reject = [&](const char* why) {
-    throw Error(ErrorKind::kArgument, fmt::format("add operation '{}': {}", info.name, why));
-  };
+  const auto reject = [&](const char* why) { throw argument_error("add operation '{}': {}", info.name, why); };
   if (info.name.empty() || info.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") != std::string::npos)
     reject("expected a name of lower-case letters, digits and underscores");
   if (info.make == nullptr) reject("no factory; expected `make`");
@@ -71,7 +67,7 @@ std::unique_ptr<Operation> make_operation(const OpSpec& spec) {
     if (info.name == spec.name) return info.make(spec.params);
     known += (known.empty() ? "" : ", ") + std::string(info.name);
   }
-  throw Error(ErrorKind::kArgument, fmt::format("unknown operation '{}'; known: {}", spec.name, known));
+  throw argument_error("unknown operation '{}'; known: {}", spec.name, known);
 }
 
 std::vector<ParameterInfo> parameters_of(std::string_view operation) {

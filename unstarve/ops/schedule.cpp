@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/operations.h"
 
@@ -53,7 +53,7 @@ void check_schedules(const OpSpec& spec) {
   for (const auto& [name, value] : spec.params) {
     if (!value.scheduled()) continue;
     const auto reject = [&, &name = name](const std::string& what) {
-      throw Error(ErrorKind::kArgument, fmt::format("operation {}: parameter '{}': {}", spec.name, name, what));
+      throw argument_error("operation {}: parameter '{}': {}", spec.name, name, what);
     };
     const auto& points = value.schedule.points;
     if (points.begin()->first != 0)

@@ -3,7 +3,7 @@
 #include <array>
 #include <cerrno>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/dataset/concatenated.h"
 #include "unstarve/storage/formats/arrays/array_files.h"
 #include "unstarve/storage/formats/cifar/cifar.h"
@@ -80,10 +80,10 @@ std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, con
                                        const std::string& labels) {
   const std::string name = "open " + shown_name(source.text) + ": ";
   if (!format.takes_options && !source.options.empty())
-    throw Error(ErrorKind::kArgument, name + format.name + " takes no options after '#'");
+    throw argument_error("{}{} takes no options after '#'", name, format.name);
   if (!format.takes_options && !labels.empty() && labels != "none")
-    throw Error(ErrorKind::kArgument, name + "labels '" + labels + "'; expected none or no value, because the format " +
-                                          format.name + " has one kind of labels");
+    throw argument_error("{}labels '{}'; expected none or no value, because the format {} has one kind of labels", name,
+                         labels, format.name);
   if (format.takes_options && !labels.empty()) source.options.give("label", labels);
   return format.open(source, split);
 }
@@ -95,44 +95,42 @@ std::string unrecognised_file(const Source& source) {
     const std::string what = describe_unknown_file(shown_name(source.path), source.head);
     return "a file of no known format" + (what.empty() ? known : what);
   }
-  return shown_name(source.first_path) + ", one of " + std::to_string(source.files.size()) +
-         " files, is a file of no known format" + known;
+  return fmt::format("{}, one of {} files, is a file of no known format{}", shown_name(source.first_path),
+                     source.files.size(), known);
 }
 
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split,
                                             const std::string& labels) {
-  if (path.empty()) throw Error(ErrorKind::kArgument, "open: the path of the dataset is empty");
+  if (path.empty()) throw argument_error("open: the path of the dataset is empty");
   Source source = inspect_source(path);
   if (!source.folders.empty()) return open_folders(source, split, labels);
   const Format* chosen = nullptr;
   for (const Format& format : kFormats) {
     if ((format.last_resort && chosen != nullptr) || !format.recognises(source)) continue;
     if (chosen != nullptr) {
-      throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": mixed formats, both " + chosen->name + " and " +
-                                         format.name + "; found " + describe(source.listing) +
-                                         ". Keep each format in its own folder");
+      throw input_error("open {}: mixed formats, both {} and {}; found {}. Keep each format in its own folder",
+                        shown_name(path), chosen->name, format.name, describe(source.listing));
     }
     chosen = &format;
   }
   if (chosen != nullptr) return open_as(*chosen, source, split, labels);
   if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {
-    throw Error(ErrorKind::kArgument,
-                "open " + shown_name(path) + ": unsupported URL; expected http://, https://, s3://, gs:// or az://");
+    throw argument_error("open {}: unsupported URL; expected http://, https://, s3://, gs:// or az://",
+                         shown_name(path));
   }
   if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": " + unrecognised_file(source));
+    throw input_error("open {}: {}", shown_name(path), unrecognised_file(source));
   }
   if (source.listing.folders.empty() && source.listing.files.empty()) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": the folder is empty; known: " + known_formats());
+    throw input_error("open {}: the folder is empty; known: {}", shown_name(path), known_formats());
   }
   const std::string hint = describe_unknown_folder(source.listing);
   const std::string found = "; found " + describe(source.listing);
-  throw Error(ErrorKind::kInput,
-              "open " + shown_name(path) + ": " +
-                  (hint.empty() ? "no known format" + found + "; known: " + known_formats() : hint + found));
+  throw input_error("open {}: {}", shown_name(path),
+                    hint.empty() ? "no known format" + found + "; known: " + known_formats() : hint + found);
 }
 
 }  // namespace unstarve

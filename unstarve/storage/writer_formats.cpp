@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
 #include "unstarve/storage/formats/recordio/recordio.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
@@ -28,7 +28,7 @@ const WriterFormat& find_writer_format(std::string_view name) {
     if (name == format.name) return format;
     known += (known.empty() ? "" : ", ") + std::string(format.name);
   }
-  throw Error(ErrorKind::kArgument, "--format: found \"" + std::string(name) + "\"; expected one of " + known);
+  throw argument_error("--format: found \"{}\"; expected one of {}", name, known);
 }
 
 }  // namespace unstarve

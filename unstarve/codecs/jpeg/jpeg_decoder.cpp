@@ -4,7 +4,7 @@
 
 #include "unstarve/codecs/jpeg/baseline_decoder.h"
 #include "unstarve/codecs/jpeg/libjpeg/libjpeg_decoder.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -68,7 +68,7 @@ void JpegDecoder::decode(const JpegRequest& request, Image& out) {
 
 bool JpegDecoder::decode(const JpegRequest& request, RowSink& rows, Image& out) {
   State& state = *state_;
-  if (!state.opened) throw Error(ErrorKind::kArgument, "JPEG: decode() without a preceding open()");
+  if (!state.opened) throw argument_error("JPEG: decode() without a preceding open()");
   state.opened = false;
   state.index_use = IndexUse::kNone;
   state.made_index.clear();

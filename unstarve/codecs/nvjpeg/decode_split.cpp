@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -13,8 +13,7 @@ namespace {
 void check(const DecodeRate& rate, const char* whose) {
   for (const double part : {rate.s_per_byte, rate.s_per_pixel, rate.s_per_batch}) {
     if (!(part >= 0) || !std::isfinite(part)) {
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("split decoding: the {}'s rate is {} s; expected 0 or more", whose, part));
+      throw argument_error("split decoding: the {}'s rate is {} s; expected 0 or more", whose, part);
     }
   }
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -25,8 +25,7 @@ bool rejected(nvjpeg::Status status) {
 }
 
 int checked_threads(int cpu_threads) {
-  if (cpu_threads < 1)
-    throw Error(ErrorKind::kArgument, fmt::format("nvJPEG: {} CPU threads; expected 1 or more", cpu_threads));
+  if (cpu_threads < 1) throw argument_error("nvJPEG: {} CPU threads; expected 1 or more", cpu_threads);
   return cpu_threads;
 }
 

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -19,10 +19,9 @@ NvjpegHandles::NvjpegHandles(const NvjpegLibrary& library, int backend, const ch
   // Interpolates chroma like libjpeg-turbo; otherwise edges would differ by dozens.
   const nvjpeg::Status status = f_.create(backend, nullptr, nullptr, nvjpeg::kUpsamplingWithInterpolation, &decoder_);
   if (status != 0) {
-    throw Error(ErrorKind::kMissing,
-                fmt::format("nvJPEG {}, backend {}: no decoder on this machine ({}); expected a GPU with its driver{}",
-                            library.version(), name, nvjpeg::status_name(status),
-                            std::string_view(name) == "hardware" ? " and JPEG engines (A100, H100 or later)" : ""));
+    throw missing_error("nvJPEG {}, backend {}: no decoder on this machine ({}); expected a GPU with its driver{}",
+                        library.version(), name, nvjpeg::status_name(status),
+                        std::string_view(name) == "hardware" ? " and JPEG engines (A100, H100 or later)" : "");
   }
   nvjpeg::Status created = f_.state_create(decoder_, &state_);
   if (created == 0) {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -20,8 +20,7 @@ template <class F>
 void find(void* library, const std::string& path, const char* name, F*& function) {
   function = reinterpret_cast<F*>(dlsym(library, name));
   if (function == nullptr) {
-    throw Error(ErrorKind::kMissing,
-                "nvJPEG: " + path + " has no function " + name + "; expected nvJPEG 12 or 13" + kRemedy);
+    throw missing_error("nvJPEG: {} has no function {}; expected nvJPEG 12 or 13{}", path, name, kRemedy);
   }
 }
 
@@ -67,7 +66,7 @@ std::string status_name(Status status) {
                                  "IMPLEMENTATION_NOT_SUPPORTED",
                                  "INCOMPLETE_BITSTREAM"};
   const auto index = static_cast<std::size_t>(status);
-  return status >= 0 && index < kNames.size() ? kNames[index] : "status " + std::to_string(status);
+  return status >= 0 && index < kNames.size() ? kNames[index] : fmt::format("status {}", status);
 }
 
 }  // namespace nvjpeg
@@ -85,8 +84,7 @@ NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& paths, c
   for (const std::string& path : paths) {
     if (!reasons.empty()) reasons += "; ";
     if (!driver.empty() && cuda_major(path) > std::atoi(driver.c_str())) {
-      reasons +=
-          path + " requires CUDA " + std::to_string(cuda_major(path)) + ", the driver supports up to CUDA " + driver;
+      reasons += fmt::format("{} requires CUDA {}, the driver supports up to CUDA {}", path, cuda_major(path), driver);
       continue;
     }
     if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -99,7 +97,7 @@ NvjpegLibrary NvjpegLibrary::open_first(const std::vector<std::string>& paths, c
     const char* const reason = dlerror();
     reasons += reason != nullptr ? reason : path;
   }
-  throw Error(ErrorKind::kMissing, "nvJPEG was not found: " + reasons + kRemedy);
+  throw missing_error("nvJPEG was not found: {}{}", reasons, kRemedy);
 }
 
 std::string NvjpegLibrary::version() const {

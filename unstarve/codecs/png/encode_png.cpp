@@ -7,7 +7,7 @@
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/common/encoder_parts.h"
 #include "unstarve/codecs/common/guarded_call.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -66,7 +66,7 @@ std::vector<std::uint8_t> encode_png(PixelView pixels) {
   session.pixels = pixels;
   session.scratch_row = scratch.data();
   if (!guarded_call(session.jump, encode_step, &session)) {
-    throw Error(ErrorKind::kMemory, std::string("encode PNG: ") + session.text);
+    throw memory_error("encode PNG: {}", session.text);
   }
   return std::move(session.bytes);
 }

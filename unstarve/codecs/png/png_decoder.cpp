@@ -12,7 +12,7 @@
 #include "unstarve/codecs/common/guarded_call.h"
 #include "unstarve/codecs/common/image_arena.h"
 #include "unstarve/codecs/png/png_header.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -144,7 +144,7 @@ ImageHeader PngDecoder::open(std::span<const std::uint8_t> bytes) {
 
 void PngDecoder::decode(Rect rect, Image& out) {
   PngSession& session = *session_;
-  if (!session.header) throw Error(ErrorKind::kArgument, "PNG: decode() without a preceding open()");
+  if (!session.header) throw argument_error("PNG: decode() without a preceding open()");
   const PngHeader header = *std::exchange(session.header, std::nullopt);
   check_png_length(header, session.bytes.size(), rect);
   out.resize(rect.size());
@@ -164,9 +164,9 @@ void PngDecoder::decode(Rect rect, Image& out) {
   session.info = nullptr;
   session.arena.reset();
   if (done) return;
-  const std::string where = " (file of " + std::to_string(session.bytes.size()) + " bytes)";
-  if (session.out_of_memory) throw Error(ErrorKind::kMemory, "PNG: out of memory" + where);
-  throw Error(ErrorKind::kInput, std::string("PNG: ") + session.text + where);
+  const std::string where = fmt::format(" (file of {} bytes)", session.bytes.size());
+  if (session.out_of_memory) throw memory_error("PNG: out of memory{}", where);
+  throw input_error("PNG: {}{}", session.text, where);
 }
 
 }  // namespace unstarve

@@ -8,7 +8,7 @@
 #include <png.h>
 
 #include "unstarve/codecs/common/image_header.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -38,28 +38,27 @@ int components_of(int colour_type) {
 
 PngHeader read_png_header(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) {
-    throw Error(ErrorKind::kInput, "PNG: truncated: the file has " + std::to_string(bytes.size()) +
-                                       " bytes; expected at least " + std::to_string(kHeaderBytes) + " for the header");
+    throw input_error("PNG: truncated: the file has {} bytes; expected at least {} for the header", bytes.size(),
+                      kHeaderBytes);
   }
   if (!std::equal(std::begin(kSignature), std::end(kSignature), bytes.begin()) || big_endian_32(&bytes[8]) != 13 ||
       std::memcmp(&bytes[12], "IHDR", 4) != 0) {
-    throw Error(ErrorKind::kInput, "PNG: damaged: the file does not begin with the signature and IHDR");
+    throw input_error("PNG: damaged: the file does not begin with the signature and IHDR");
   }
   const std::uint32_t width = big_endian_32(&bytes[16]);
   const std::uint32_t height = big_endian_32(&bytes[20]);
   const int components = components_of(bytes[25]);
-  const auto found = [=] { return std::to_string(width) + " x " + std::to_string(height) + " pixels"; };
-  if (width == 0 || height == 0) throw Error(ErrorKind::kInput, "PNG: empty: " + found());
+  const auto found = [=] { return fmt::format("{} x {} pixels", width, height); };
+  if (width == 0 || height == 0) throw input_error("PNG: empty: {}", found());
   if (width > kMaxSide || height > kMaxSide) {
-    throw Error(ErrorKind::kInput,
-                "PNG: too large: " + found() + "; expected at most " + std::to_string(kMaxSide) + " per side");
+    throw input_error("PNG: too large: {}; expected at most {} per side", found(), kMaxSide);
   }
   if (components == 0) {
-    throw Error(ErrorKind::kInput, "PNG: colour type " + std::to_string(bytes[25]) + "; expected 0, 2, 3, 4 or 6");
+    throw input_error("PNG: colour type {}; expected 0, 2, 3, 4 or 6", bytes[25]);
   }
   const int depth = bytes[24];
   if (depth != 1 && depth != 2 && depth != 4 && depth != 8 && depth != 16) {
-    throw Error(ErrorKind::kInput, "PNG: bit depth " + std::to_string(depth) + "; expected 1, 2, 4, 8 or 16");
+    throw input_error("PNG: bit depth {}; expected 1, 2, 4, 8 or 16", depth);
   }
   const auto samples = static_cast<std::uint64_t>(bytes[25] == PNG_COLOR_TYPE_PALETTE ? 1 : components);
   return {{static_cast<int>(width), static_cast<int>(height)},
@@ -75,10 +74,9 @@ void check_png_length(const PngHeader& header, std::size_t file_bytes, const Rec
   const std::uint64_t least = rows * header.row_bytes / kMostCompressed;
   const std::size_t available = file_bytes - kHeaderBytes;
   if (available >= least) return;
-  throw Error(ErrorKind::kInput, "PNG: truncated: " + std::to_string(rows) + " rows of " +
-                                     std::to_string(header.size.width) + " x " + std::to_string(header.size.height) +
-                                     " pixels require at least " + std::to_string(least) + " bytes, the file has " +
-                                     std::to_string(available) + " after its header");
+  throw input_error(
+      "PNG: truncated: {} rows of {} x {} pixels require at least {} bytes, the file has {} after its header", rows,
+      header.size.width, header.size.height, least, available);
 }
 
 }  // namespace unstarve

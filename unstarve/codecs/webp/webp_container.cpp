@@ -10,7 +10,7 @@
 
 #include "unstarve/codecs/common/exif.h"
 #include "unstarve/codecs/common/image_header.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::size_t kFrameBytes = 16;   // ANMF: x / 2, y / 2, width - 1, heig
 constexpr std::uint8_t kAnimationFlag = 0x02;
 constexpr std::uint8_t kExifFlag = 0x08;
 
-[[noreturn]] void reject(const std::string& reason) { throw Error(ErrorKind::kInput, "WebP: " + reason); }
+[[noreturn]] void reject(const std::string& reason) { throw input_error("WebP: {}", reason); }
 
 std::uint32_t little_24(const std::uint8_t* p) {
   return p[0] | static_cast<std::uint32_t>(p[1]) << 8 | static_cast<std::uint32_t>(p[2]) << 16;
@@ -56,8 +56,7 @@ int orientation_of(Bytes chunks) {
 
 void check_size(Size size) {
   if (size.width > kMaxSide || size.height > kMaxSide) {
-    reject("too large: " + std::to_string(size.width) + " x " + std::to_string(size.height) +
-           " pixels; expected at most " + std::to_string(kMaxSide) + " per side");
+    reject(fmt::format("too large: {} x {} pixels; expected at most {} per side", size.width, size.height, kMaxSide));
   }
 }
 
@@ -87,7 +86,7 @@ void read_first_frame(Bytes chunks, WebpFile& file) {
 
 WebpFile read_webp(Bytes bytes) {
   const auto truncated = [&](std::uint64_t expected) {
-    reject("truncated: the file has " + std::to_string(bytes.size()) + " bytes of " + std::to_string(expected));
+    reject(fmt::format("truncated: the file has {} bytes of {}", bytes.size(), expected));
   };
   if (bytes.size() < kFileHeader + kChunkHeader) truncated(kFileHeader + kChunkHeader);
   const std::uint64_t size = std::uint64_t{little_32(&bytes[4])} + kChunkHeader;

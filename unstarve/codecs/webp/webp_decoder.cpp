@@ -8,7 +8,7 @@
 
 #include <webp/decode.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -33,7 +33,7 @@ void decode_into(std::span<const std::uint8_t> image, Rect window, Size size, st
                  std::size_t stride) {
   WebPDecoderConfig config;
   if (WebPInitDecoderConfig(&config) == 0) {
-    throw Error(ErrorKind::kInternal, "WebP: the loaded libwebp is incompatible with the version this was built with");
+    throw internal_error("WebP: the loaded libwebp is incompatible with the version this was built with");
   }
   config.options.use_cropping = window.size() == size ? 0 : 1;
   config.options.crop_left = window.x;
@@ -49,14 +49,12 @@ void decode_into(std::span<const std::uint8_t> image, Rect window, Size size, st
   const VP8StatusCode status = WebPDecode(image.data(), image.size(), &config);
   WebPFreeDecBuffer(&config.output);
   if (status == VP8_STATUS_OK) return;
-  const std::string where = " (image data of " + std::to_string(image.size()) + " bytes)";
+  const std::string where = fmt::format(" (image data of {} bytes)", image.size());
   switch (status) {
-    case VP8_STATUS_OUT_OF_MEMORY: throw Error(ErrorKind::kMemory, "WebP: out of memory" + where);
+    case VP8_STATUS_OUT_OF_MEMORY: throw memory_error("WebP: out of memory{}", where);
     case VP8_STATUS_NOT_ENOUGH_DATA:
-    case VP8_STATUS_SUSPENDED: throw Error(ErrorKind::kInput, "WebP: truncated: the data ends too early" + where);
-    default:
-      throw Error(ErrorKind::kInput,
-                  "WebP: damaged: libwebp rejects the data with status " + std::to_string(status) + where);
+    case VP8_STATUS_SUSPENDED: throw input_error("WebP: truncated: the data ends too early{}", where);
+    default: throw input_error("WebP: damaged: libwebp rejects the data with status {}{}", status, where);
   }
 }
 
@@ -72,10 +70,8 @@ void check_length(const WebpFile& file, int rows) {
   };
   const std::uint64_t least = macroblocks(rows) * macroblocks(file.frame.width) * kLeastBits / 8;
   if (file.lossy_bytes >= least) return;
-  throw Error(ErrorKind::kInput, "WebP: truncated: " + std::to_string(rows) + " rows of " +
-                                     std::to_string(file.frame.width) + " x " + std::to_string(file.frame.height) +
-                                     " pixels require at least " + std::to_string(least) +
-                                     " bytes, the image's chunk has " + std::to_string(file.lossy_bytes));
+  throw input_error("WebP: truncated: {} rows of {} x {} pixels require at least {} bytes, the image's chunk has {}",
+                    rows, file.frame.width, file.frame.height, least, file.lossy_bytes);
 }
 
 }  // namespace
@@ -88,7 +84,7 @@ ImageHeader WebpDecoder::open(std::span<const std::uint8_t> bytes) {
 
 void WebpDecoder::decode(Rect rect, Image& out) {
   const std::span<const std::uint8_t> image = std::exchange(file_.image, {});
-  if (image.empty()) throw Error(ErrorKind::kArgument, "WebP: decode() without a preceding open()");
+  if (image.empty()) throw argument_error("WebP: decode() without a preceding open()");
   const Rect shown = intersection(rect, file_.frame);
   const bool any = shown.width > 0 && shown.height > 0;
   if (any) check_length(file_, shown.y + shown.height - file_.frame.y);

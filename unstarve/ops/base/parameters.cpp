@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -30,8 +30,8 @@ Parameters::Parameters(std::string_view operation, const OpParams& params,
     : operation_(operation), params_(params) {
   for (const auto& [name, values] : params) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw Error(ErrorKind::kArgument, fmt::format("operation {}: unknown parameter '{}'; it takes: {}", operation,
-                                                    name, fmt::join(known, ", ")));
+      throw argument_error("operation {}: unknown parameter '{}'; it takes: {}", operation, name,
+                           fmt::join(known, ", "));
     }
   }
 }
@@ -49,8 +49,7 @@ void Parameters::fail(std::string_view name, const OpValue& found, std::string_v
   const std::string text = found.scheduled()    ? "a schedule"
                            : found.word.empty() ? fmt::format("[{}]", fmt::join(found.numbers, ", "))
                                                 : '"' + found.word + '"';
-  throw Error(ErrorKind::kArgument,
-              fmt::format("operation {}: parameter '{}' is {}; expected {}", operation_, name, text, expected));
+  throw argument_error("operation {}: parameter '{}' is {}; expected {}", operation_, name, text, expected);
 }
 
 bool Parameters::has_two(std::string_view name) const {
@@ -60,7 +59,7 @@ bool Parameters::has_two(std::string_view name) const {
 
 void Parameters::require(std::string_view name) const {
   if (find(name) == nullptr) {
-    throw Error(ErrorKind::kArgument, fmt::format("operation {}: parameter '{}' is missing", operation_, name));
+    throw argument_error("operation {}: parameter '{}' is missing", operation_, name);
   }
 }
 
@@ -120,7 +119,7 @@ std::pair<double, double> Parameters::interval(std::string_view name, std::pair<
 IntegersOrWord Parameters::integers(std::string_view name, const ParameterInfo::Integers& takes) const {
   if (auto* const described = describing()) described->list_.push_back({std::string(name), false, takes});
   if (takes.fallback.empty() && takes.words.empty())
-    throw Error(ErrorKind::kInternal, fmt::format("operation {}: '{}' has no fallback", operation_, name));
+    throw internal_error("operation {}: '{}' has no fallback", operation_, name);
   const OpValue* const value = find(name);
   if (value == nullptr) return {takes.fallback, takes.fallback.empty() ? takes.words.front() : ""};
   if (std::find(takes.words.begin(), takes.words.end(), value->word) != takes.words.end()) return {{}, value->word};

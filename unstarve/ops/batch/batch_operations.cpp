@@ -1,9 +1,7 @@
-#include <fmt/format.h>
-
 #include <array>
 #include <string>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/batch/batch_operation.h"
 
 namespace unstarve {
@@ -30,7 +28,7 @@ std::unique_ptr<BatchOperation> make_batch_operation(const OpSpec& spec) {
     if (info.name == spec.name) return info.make(spec.params);
     known += (known.empty() ? "" : ", ") + std::string(info.name);
   }
-  throw Error(ErrorKind::kArgument, fmt::format("unknown batch operation '{}'; known: {}", spec.name, known));
+  throw argument_error("unknown batch operation '{}'; known: {}", spec.name, known);
 }
 
 }  // namespace unstarve

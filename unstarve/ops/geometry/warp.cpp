@@ -1,13 +1,11 @@
 #include "unstarve/ops/geometry/warp.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/paint.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/recorder.h"
@@ -92,8 +90,8 @@ Mapping perspective_mapping(const std::array<std::array<double, 2>, 4>& from,
 
 void warp(Frame& frame, const Mapping& mapping, const Warping& warping, Scratch& scratch) {
   if (frame.width > kMaxSampledSide || frame.height > kMaxSampledSide) {
-    throw Error(ErrorKind::kInput, fmt::format("warp an image: {}x{} pixels; expected sides up to {}. Resize it first.",
-                                               frame.width, frame.height, kMaxSampledSide));
+    throw input_error("warp an image: {}x{} pixels; expected sides up to {}. Resize it first.", frame.width,
+                      frame.height, kMaxSampledSide);
   }
   if (Recorder* recorder = scratch.recorder()) return recorder->warp(frame, mapping, warping);
   const Image& in = make_pixels(frame, scratch);

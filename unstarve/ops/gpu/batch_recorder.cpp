@@ -1,8 +1,6 @@
 #include "unstarve/ops/gpu/batch_recorder.h"
 
-#include <fmt/format.h>
-
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -11,10 +9,9 @@ BatchRecorder::BatchRecorder(std::span<const OpSpec> specs, std::span<const std:
     : operations_(operations), output_(output), first_(first) {
   for (std::size_t i = first; i < specs.size(); ++i) {
     if (!operations[i]->runs_on_gpu())
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("operations[{}]: operation {} has no kernel for GPUs; run it and the ones before it on "
-                              "the host",
-                              i, specs[i].name));
+      throw argument_error(
+          "operations[{}]: operation {} has no kernel for GPUs; run it and the ones before it on the host", i,
+          specs[i].name);
   }
   scratch_.record_with(&recorder_);
 }
@@ -28,8 +25,8 @@ void BatchRecorder::add(const SourceImage& image, std::uint64_t seed, std::uint3
     operations_[i]->apply(frame, random, scratch_);
   }
   if (frame.size() != output_) {
-    throw Error(ErrorKind::kInput, fmt::format("{}x{} pixels come out of the operations, but the batch needs {}x{}",
-                                               frame.width, frame.height, output_.width, output_.height));
+    throw input_error("{}x{} pixels come out of the operations, but the batch needs {}x{}", frame.width, frame.height,
+                      output_.width, output_.height);
   }
   recorder_.finish(frame);
 }

@@ -6,16 +6,16 @@
 #include <optional>
 #include <string_view>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
 
 [[noreturn]] void reject(std::string_view found) {
-  throw Error(ErrorKind::kArgument,
-              fmt::format("operation one_of: found '{}' in choices; expected names with parameters, separated by ';': "
-                          "color_jitter brightness=0.4; gaussian_blur sigma=0.1,2",
-                          found));
+  throw argument_error(
+      "operation one_of: found '{}' in choices; expected names with parameters, separated by ';': color_jitter "
+      "brightness=0.4; gaussian_blur sigma=0.1,2",
+      found);
 }
 
 std::optional<double> number_in(std::string_view text) {

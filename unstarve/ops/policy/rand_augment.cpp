@@ -1,9 +1,7 @@
 // RandAugment as in torchvision: random changes of one magnitude (Cubuk et al., "RandAugment: practical automated
 // data augmentation with a reduced search space", 2019).
 
-#include <fmt/format.h>
-
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/geometry/warp.h"
@@ -15,11 +13,9 @@ std::unique_ptr<Operation> make_rand_augment(const OpParams& params) {
   const int changes = p.integer("changes", 2, 0, 100), magnitude = p.integer("magnitude", 9, 0, kMaxBins - 1);
   const int bins = read_bins(p);
   if (magnitude >= bins)
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format("operation rand_augment: parameter 'magnitude' is [{}]; expected 0 to {}, as num_magnitude_bins "
-                    "is {}",
-                    magnitude, bins - 1, bins));
+    throw argument_error(
+        "operation rand_augment: parameter 'magnitude' is [{}]; expected 0 to {}, as num_magnitude_bins is {}",
+        magnitude, bins - 1, bins);
   const Warping warping = read_warping(p, Interpolation::kNearest);
   return change_operation({.draws = true, .writes_pixels = true}, [=](Frame& frame, Random& random, Scratch& scratch) {
     for (int i = 0; i < changes; ++i) {

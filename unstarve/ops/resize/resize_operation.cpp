@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/resize/resize.h"
@@ -33,10 +33,10 @@ class Resize final : public Operation {
       long_side = max_size_;
     }
     if (long_side * short_side > kMaxPixels) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("operation resize: an image of {}x{} would become {}x{} (long side by short side), over "
-                              "the limit of {} pixels",
-                              in.width, in.height, long_side, short_side, kMaxPixels));
+      throw input_error(
+          "operation resize: an image of {}x{} would become {}x{} (long side by short side), over the limit of {} "
+          "pixels",
+          in.width, in.height, long_side, short_side, kMaxPixels);
     }
     const Size made{static_cast<int>(long_side), static_cast<int>(short_side)};
     return in.width <= in.height ? Size{made.height, made.width} : made;
@@ -68,8 +68,7 @@ std::unique_ptr<Operation> make_resize(const OpParams& params) {
   const int max_size = p.integer("max_size", 0, 0, kMaxSize);
   const bool exact = p.has_two("size");
   const auto reject = [&](const std::string& expected) {
-    throw Error(ErrorKind::kArgument,
-                fmt::format("operation resize: parameter 'max_size' is [{}]; expected {}", max_size, expected));
+    throw argument_error("operation resize: parameter 'max_size' is [{}]; expected {}", max_size, expected);
   };
   if (max_size > 0 && exact) reject("none, as size is a height and a width");
   if (max_size > 0 && max_size <= size.width)

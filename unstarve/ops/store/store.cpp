@@ -5,7 +5,7 @@
 #include <cstring>
 #include <memory>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/store/convert.h"
 #include "unstarve/ops/store/store_small.h"
@@ -33,9 +33,9 @@ std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
     map->scale[c] = static_cast<float>(1.0 / (255.0 * deviation));
     map->bias[c] = static_cast<float>(-mean / deviation);
     if (!std::isfinite(map->scale[c]) || !std::isfinite(map->bias[c]) || !std::isfinite(map->scale[c] * 256)) {
-      throw Error(ErrorKind::kArgument, "normalisation: mean " + std::to_string(mean) + " and std " +
-                                            std::to_string(deviation) + " of channel " + std::to_string(c) +
-                                            " give values that are not finite numbers; std must not be 0");
+      throw argument_error(
+          "normalisation: mean {} and std {} of channel {} give values that are not finite numbers; std must not be 0",
+          mean, deviation, c);
     }
     for (std::size_t v = 0; v < 256; ++v) {
       map->table[c][v] = std::fma(static_cast<float>(v), map->scale[c], map->bias[c]);

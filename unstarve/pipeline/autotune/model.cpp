@@ -1,11 +1,9 @@
 #include "unstarve/pipeline/autotune/model.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve::autotune {
 namespace {
@@ -60,9 +58,8 @@ Load load_of(const Profile& profile) {
     }
   }
   if (samples <= 0 || profile.batch_samples < 1)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("autotune: found a profile with {} samples in batches of {}; expected 1 or more of both",
-                            samples, profile.batch_samples));
+    throw argument_error("autotune: found a profile with {} samples in batches of {}; expected 1 or more of both",
+                         samples, profile.batch_samples);
   // With read-ahead, workers wait for the readers, which more workers would not change.
   load.readers.in_flight = profile.read_ahead;
   if (load.readers.in_flight > 0 || load.readers.latency_s > 0) busy_s -= waited_s;

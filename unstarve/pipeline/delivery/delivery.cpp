@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "unstarve/core/format_error.h"
+
 namespace unstarve {
 
 Delivery::Delivery(const RunOrder& order, const SlotLayout& layout, const SlotLimits& limits, Device& device)
@@ -60,9 +62,8 @@ void Delivery::request() {
   if (!closed_ && !exhausted()) {
     if (pool_.grow()) changed = true;
     if (!pool_.grows() && open_.empty() && !pool_.has_free())
-      throw Error(ErrorKind::kArgument,
-                  "all " + std::to_string(pool_.size()) +
-                      " batch buffers are held by the consumer. Release one before requesting the next batch.");
+      throw argument_error(
+          "all {} batch buffers are held by the consumer. Release one before requesting the next batch.", pool_.size());
   }
   advance();
   if (changed) work_.notify_all();

@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/random.h"
 
 namespace unstarve {
 DecodeBalance::DecodeBalance(NvjpegBackend backend, std::uint64_t seed, std::optional<double> share)
     : backend_(backend), seed_(seed), share_(share) {
   if (share && !(*share >= 0 && *share <= 1)) {
-    throw Error(ErrorKind::kArgument, fmt::format("decode_share: {}; expected 0 to 1", *share));
+    throw argument_error("decode_share: {}; expected 0 to 1", *share);
   }
 }
 

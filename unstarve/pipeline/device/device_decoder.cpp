@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -28,11 +28,10 @@ NvjpegLibrary open_nvjpeg(const Device& device, const std::vector<std::string>& 
 
 DeviceDecoder::DeviceDecoder(Options options, Device& device) : options_(std::move(options)), device_(device) {
   if (options_.library.to_host() != device_.is_host()) {
-    throw Error(ErrorKind::kArgument,
-                fmt::format("decode: {} decodes into {}, but the batches are for {}; expected {}",
-                            options_.library.path().empty() ? "nvJPEG" : options_.library.path(),
-                            options_.library.to_host() ? "the host's memory" : "a GPU's memory", device_.name(),
-                            device_.is_host() ? "device cuda, or decode host" : "nvJPEG in UNSTARVE_NVJPEG"));
+    throw argument_error("decode: {} decodes into {}, but the batches are for {}; expected {}",
+                         options_.library.path().empty() ? "nvJPEG" : options_.library.path(),
+                         options_.library.to_host() ? "the host's memory" : "a GPU's memory", device_.name(),
+                         device_.is_host() ? "device cuda, or decode host" : "nvJPEG in UNSTARVE_NVJPEG");
   }
   (void)device_.make_stream()->record();  // makes the device current in this thread
   nvjpeg_ = std::make_unique<NvjpegDecoder>(options_.library, options_.balance->backend(), options_.cpu_threads);

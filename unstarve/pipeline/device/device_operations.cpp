@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/replace_means.h"
 #include "unstarve/ops/schedule.h"
@@ -17,7 +17,7 @@ namespace unstarve {
 namespace {
 
 [[noreturn]] void reject(const std::string& node) {
-  throw Error(ErrorKind::kArgument, node + "; or leave the operations on the host");
+  throw argument_error("{}; or leave the operations on the host", node);
 }
 
 using Operations = std::vector<std::unique_ptr<Operation>>;

@@ -1,10 +1,9 @@
 #include "unstarve/pipeline/executor/complete_batch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/pipeline/delivery/slot.h"
 #include "unstarve/pipeline/executor/pad_batch.h"
@@ -34,9 +33,8 @@ void execute(const OneHotStep&, const Run& run, Slot& slot) {
   const std::size_t classes = run.plan.target_classes();
   for (std::size_t i = 0; i < slot.delivered.samples; ++i)
     if (slot.arrays.labels[i] < 0 || slot.arrays.labels[i] >= static_cast<std::int64_t>(classes))
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{}: label {}; expected 0 to {} for the batch operations",
-                              run.resources.dataset->location(slot.arrays.ids[i]), slot.arrays.labels[i], classes - 1));
+      throw input_error("{}: label {}; expected 0 to {} for the batch operations",
+                        run.resources.dataset->location(slot.arrays.ids[i]), slot.arrays.labels[i], classes - 1);
   write_one_hot({slot.arrays.labels.data(), slot.delivered.samples}, classes,
                 {slot.arrays.targets.data(), slot.delivered.samples * classes});
 }

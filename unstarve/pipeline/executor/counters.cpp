@@ -1,28 +1,24 @@
 #include "unstarve/pipeline/executor/counters.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
 StageCounters::StageCounters(std::vector<std::string> stages, int workers)
     : names_(std::move(stages)), workers_(workers > 0 ? static_cast<std::size_t>(workers) : 0) {
   if (names_.empty() || names_.size() > kMaxStages || workers < 1) {
-    throw Error(ErrorKind::kArgument,
-                fmt::format("stage counters: {} stages and {} workers; expected 1 to {} stages and "
-                            "at least one worker",
-                            names_.size(), workers, kMaxStages));
+    throw argument_error("stage counters: {} stages and {} workers; expected 1 to {} stages and at least one worker",
+                         names_.size(), workers, kMaxStages);
   }
 }
 
 StageCounters::Worker& StageCounters::worker(int index) {
   if (index < 0 || static_cast<std::size_t>(index) >= workers_.size()) {
-    throw Error(ErrorKind::kArgument, fmt::format("stage counters: worker {} of {}", index, workers_.size()));
+    throw argument_error("stage counters: worker {} of {}", index, workers_.size());
   }
   return workers_[static_cast<std::size_t>(index)];
 }

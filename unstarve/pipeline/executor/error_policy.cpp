@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/delivery/slot.h"
 #include "unstarve/pipeline/executor/resources.h"
 
@@ -33,8 +34,7 @@ void ErrorPolicy::note_bad(std::uint64_t id, std::uint32_t epoch, const std::str
 }
 
 std::uint64_t ErrorPolicy::replacement(std::uint64_t id, std::uint64_t attempts) const {
-  if (attempts + 1 == resources_.samples->size())
-    throw Error(ErrorKind::kInput, "no sample of the data set can be read");
+  if (attempts + 1 == resources_.samples->size()) throw input_error("no sample of the data set can be read");
   return resources_.samples->next(id);
 }
 
@@ -48,15 +48,12 @@ std::optional<Error> ErrorPolicy::failure_of_empty(const Slot& slot) const {
     return first == bad_.end() ? resources_.dataset->location(slot.arrays.ids.front()) : first->second.reason;
   }();
   if (world == 1)
-    return Error(ErrorKind::kInput, fmt::format("every sample of epoch {} is bad, and errors: skip leaves none; "
-                                                "the first of its last batch: {}",
-                                                slot.batch.epoch, reason));
-  return Error(
-      ErrorKind::kInput,
-      fmt::format(
-          "every sample of epoch {} batch {} is bad; expected at least one good sample, because each of {} ranks "
-          "must have equally many batches. Use errors: replace, or larger batches. The first: {}",
-          slot.batch.epoch, slot.batch.index, world, reason));
+    return input_error("every sample of epoch {} is bad, and errors: skip leaves none; the first of its last batch: {}",
+                       slot.batch.epoch, reason);
+  return input_error(
+      "every sample of epoch {} batch {} is bad; expected at least one good sample, because each of {} ranks must have "
+      "equally many batches. Use errors: replace, or larger batches. The first: {}",
+      slot.batch.epoch, slot.batch.index, world, reason);
 }
 
 bool ErrorPolicy::leaves_out(const Slot& slot) const {

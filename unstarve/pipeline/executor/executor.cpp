@@ -4,6 +4,7 @@
 #include <string>
 #include <system_error>
 
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/autotune/choose.h"
 #include "unstarve/pipeline/delivery/delivery.h"
 #include "unstarve/pipeline/executor/run.h"
@@ -31,7 +32,7 @@ void Executor::start() {
     (void)start_threads(execution.threads);
   } catch (const std::system_error& error) {
     close();
-    throw Error(ErrorKind::kMemory, std::string("start a loader thread: ") + error.what());
+    throw memory_error("start a loader thread: {}", error.what());
   }
 }
 

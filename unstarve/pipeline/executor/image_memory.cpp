@@ -1,8 +1,6 @@
 #include "unstarve/pipeline/executor/image_memory.h"
 
-#include <fmt/format.h>
-
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -15,12 +13,12 @@ std::uint64_t ImageMemory::borrow(std::uint64_t bytes, Size image) {
   if (bytes <= plan_.worker) return 0;
   const std::uint64_t lacking = bytes - plan_.worker;
   if (lacking > plan_.larger_images)
-    throw Error(ErrorKind::kMemory,
-                fmt::format("an image of {}x{} pixels needs {:.1f} MB while it is processed; expected at most {:.1f} "
-                            "MB, what execution.memory_limit_mb: {} leaves for an image. Set it to {} or more.",
-                            image.width, image.height, static_cast<double>(bytes) / 1e6,
-                            static_cast<double>(plan_.worker + plan_.larger_images) / 1e6, plan_.limit / 1'000'000,
-                            limit_for_larger_image(plan_.needs, lacking)));
+    throw memory_error(
+        "an image of {}x{} pixels needs {:.1f} MB while it is processed; expected at most {:.1f} MB, what "
+        "execution.memory_limit_mb: {} leaves for an image. Set it to {} or more.",
+        image.width, image.height, static_cast<double>(bytes) / 1e6,
+        static_cast<double>(plan_.worker + plan_.larger_images) / 1e6, plan_.limit / 1'000'000,
+        limit_for_larger_image(plan_.needs, lacking));
   std::unique_lock lock(mutex_);
   returned_.wait(lock, [&] { return free_ >= lacking; });
   free_ -= lacking;

@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/pipeline/delivery/exact_delivery.h"
 #include "unstarve/pipeline/delivery/relaxed_delivery.h"
@@ -108,12 +109,10 @@ struct Loader::State {
 
 Loader::State& Loader::State::checked() {
   if (forked())
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format(
-            "the loader was started in process {}; its threads do not exist in process {}, a fork of it. Create a "
-            "loader there, or start processes by spawn.",
-            process, ::getpid()));
+    throw argument_error(
+        "the loader was started in process {}; its threads do not exist in process {}, a fork of it. Create a loader "
+        "there, or start processes by spawn.",
+        process, ::getpid());
   return *this;
 }
 

@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/ops/base/window.h"
 #include "unstarve/ops/resize/resize.h"
@@ -272,19 +272,15 @@ void SampleProgram::check_size() const {
   const Size made = current_.frame.size();
   const SampleSizes sizes = plan_.store().sizes;
   if (sizes == SampleSizes::kPadded && (made.width > size_.width || made.height > size_.height))
-    throw Error(
-        ErrorKind::kInput,
-        fmt::format("{}: the operations produce {}x{} pixels; expected at most {}x{}, the size that batches are "
-                    "padded to. Increase batch.pad.size, or resize before.",
-                    resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width,
-                    size_.height));
+    throw input_error(
+        "{}: the operations produce {}x{} pixels; expected at most {}x{}, the size that batches are padded to. "
+        "Increase batch.pad.size, or resize before.",
+        resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width, size_.height);
   if (sizes == SampleSizes::kEqual && made != size_)
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: the operations produce {}x{} pixels; expected {}x{}, the size of the batch. Add an "
-                            "operation with a fixed size (random_resized_crop, center_crop), or pad the batches "
-                            "(batch.pad).",
-                            resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width,
-                            size_.height));
+    throw input_error(
+        "{}: the operations produce {}x{} pixels; expected {}x{}, the size of the batch. Add an operation with a fixed "
+        "size (random_resized_crop, center_crop), or pad the batches (batch.pad).",
+        resources_.dataset->location(current_.sample.id), made.width, made.height, size_.width, size_.height);
 }
 
 Size SampleProgram::store(std::uint8_t* pixels, StageTotals& totals, bool timed) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/delivery/delivery.h"
 #include "unstarve/pipeline/executor/complete_batch.h"
 #include "unstarve/pipeline/executor/error_policy.h"
@@ -25,7 +26,7 @@ std::optional<Error> error_of(const Work& work) {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return Error(ErrorKind::kMemory, "out of memory in a loader thread");
+    return memory_error("out of memory in a loader thread");
   } catch (const std::exception& error) {
     return Error(ErrorKind::kInternal, error.what());
   }

@@ -1,11 +1,9 @@
 #include "unstarve/pipeline/functions/operation_chain.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "unstarve/codecs/decode_plan.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/replace_means.h"
 
@@ -14,19 +12,18 @@ namespace {
 
 void check_region(const Rect& region, Size image) {
   if (region.width > 0 && region.height > 0 && lies_within(region, image)) return;
-  throw Error(ErrorKind::kArgument,
-              fmt::format("region: found (top {}, left {}, height {}, width {}) in an image of height {} and width {}; "
-                          "expected a part of the image",
-                          region.y, region.x, region.height, region.width, image.height, image.width));
+  throw argument_error(
+      "region: found (top {}, left {}, height {}, width {}) in an image of height {} and width {}; expected a part of "
+      "the image",
+      region.y, region.x, region.height, region.width, image.height, image.width);
 }
 
 void check_pixels(Size size) {
   if (size.width > 0 && size.height > 0 && size.width <= kMaxSide && size.height <= kMaxSide &&
       std::int64_t{size.width} * size.height <= kMaxPixels)
     return;
-  throw Error(ErrorKind::kArgument,
-              fmt::format("found an image of height {} and width {}; expected sides of 1 to {} and at most {} pixels",
-                          size.height, size.width, kMaxSide, kMaxPixels));
+  throw argument_error("found an image of height {} and width {}; expected sides of 1 to {} and at most {} pixels",
+                       size.height, size.width, kMaxSide, kMaxPixels);
 }
 
 }  // namespace

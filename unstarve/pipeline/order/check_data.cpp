@@ -1,11 +1,9 @@
 #include "unstarve/pipeline/order/check_data.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
@@ -36,13 +34,11 @@ void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
   if (dataset.field_index(FieldKind::kLabel) >= 0) return report_one_class(spec, dataset);
   const std::string found = dataset.missing_labels();
   if (found.empty()) return;  // declined by an option of the path
-  throw Error(
-      ErrorKind::kInput,
-      fmt::format(
-          "labels of {} ({}): found {}; expected a class number or name for each image. Use "
-          "labels=None (YAML: source.labels: none; path: #label=none) for images alone, whose labels are then {}, "
-          "or labels=\"NAME\" (source.labels: NAME; #label=NAME) to choose a column.",
-          name_of_sources(spec), dataset.format(), found, kNoLabel));
+  throw input_error(
+      "labels of {} ({}): found {}; expected a class number or name for each image. Use labels=None (YAML: "
+      "source.labels: none; path: #label=none) for images alone, whose labels are then {}, or labels=\"NAME\" "
+      "(source.labels: NAME; #label=NAME) to choose a column.",
+      name_of_sources(spec), dataset.format(), found, kNoLabel);
 }
 
 void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const SampleSet& samples,
@@ -73,13 +69,12 @@ void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const Sa
       first = i;
       expected = size;
     } else if (size != expected) {
-      throw Error(
-          ErrorKind::kInput,
-          fmt::format("batch: found images of different sizes, {}x{} ({}) and {}x{} ({}); expected one size. "
-                      "Add resize((height, width)), random_resized_crop(size) or another operation with a fixed "
-                      "size, or pad the images with batch(pad=True) (YAML: batch.pad.to: largest).",
-                      expected.width, expected.height, dataset.location(ids[first]), size.width, size.height,
-                      dataset.location(ids[i])));
+      throw input_error(
+          "batch: found images of different sizes, {}x{} ({}) and {}x{} ({}); expected one size. Add resize((height, "
+          "width)), random_resized_crop(size) or another operation with a fixed size, or pad the images with "
+          "batch(pad=True) (YAML: batch.pad.to: largest).",
+          expected.width, expected.height, dataset.location(ids[first]), size.width, size.height,
+          dataset.location(ids[i]));
     }
   }
 }

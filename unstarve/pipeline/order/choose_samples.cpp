@@ -9,7 +9,7 @@
 #include <numeric>
 #include <optional>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/mixture.h"
@@ -28,8 +28,9 @@ constexpr std::uint64_t kChunk = 8192;
 // Larger labels are not class numbers; one group for each would take more memory than the data.
 constexpr std::int64_t kMaxClasses = std::int64_t{1} << 24;
 
-[[noreturn]] void reject_choice(const std::string& node, const std::string& what) {
-  throw Error(ErrorKind::kArgument, node + ": " + what);
+template <class... Args>
+[[noreturn]] void reject_choice(const std::string& node, fmt::format_string<Args...> what, Args&&... args) {
+  throw argument_error("{}: {}", node, fmt::format(what, std::forward<Args>(args)...));
 }
 
 std::optional<std::int64_t> whole_number(const std::string& text) {
@@ -52,14 +53,12 @@ std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, 
     } else if (number && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
       numbers.push_back(*number);
     } else if (classes.empty()) {
-      reject_choice(node,
-                    fmt::format("found \"{}\"; expected a number, because the dataset has no class names", label));
+      reject_choice(node, "found \"{}\"; expected a number, because the dataset has no class names", label);
     } else {
       constexpr std::size_t kListed = 10;
       const auto listed = std::span(classes).first(std::min(classes.size(), kListed));
-      reject_choice(
-          node, fmt::format("found \"{}\"; expected the name or number of one of {} classes: {}{}", label,
-                            classes.size(), fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : ""));
+      reject_choice(node, "found \"{}\"; expected the name or number of one of {} classes: {}{}", label, classes.size(),
+                    fmt::join(listed, ", "), listed.size() < classes.size() ? ", ..." : "");
     }
   }
   std::sort(numbers.begin(), numbers.end());
@@ -71,13 +70,12 @@ class Conditions {
  public:
   Conditions(const FilterSpec& filter, const std::string& node, const Dataset& dataset) : filter_(filter) {
     if (filter.by_label() && dataset.field_index(FieldKind::kLabel) < 0)
-      reject_choice(node, fmt::format("{} has no labels; expected a dataset with labels", dataset.format()));
+      reject_choice(node, "{} has no labels; expected a dataset with labels", dataset.format());
     if (filter.max_side > 0 && filter.min_side > filter.max_side)
-      reject_choice(node + ".min_side", fmt::format("{} is above max_side {}; expected at most max_side",
-                                                    filter.min_side, filter.max_side));
+      reject_choice(node + ".min_side", "{} is above max_side {}; expected at most max_side", filter.min_side,
+                    filter.max_side);
     if (filter.max_aspect > 0 && filter.max_aspect < 1)
-      reject_choice(node + ".max_aspect",
-                    fmt::format("{}; expected 1 (squares) or more, or 0 for no limit", filter.max_aspect));
+      reject_choice(node + ".max_aspect", "{}; expected 1 (squares) or more, or 0 for no limit", filter.max_aspect);
     keep_ = class_numbers(filter.labels, dataset.classes(), node + ".labels");
     drop_ = class_numbers(filter.drop_labels, dataset.classes(), node + ".drop_labels");
   }
@@ -139,8 +137,7 @@ class Chooser {
       notes_.push_back(fmt::format("{}: {} selects {} of {} samples, evaluated once before the run", node,
                                    predicate->name, ids_.size() - before, tested));
     if (ids_.size() == before)
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{}: the filter selects none of {} samples; expected at least one", node, records));
+      throw input_error("{}: the filter selects none of {} samples; expected at least one", node, records);
   }
 
   // The weights of the selected samples, from those of all records.
@@ -157,22 +154,20 @@ class Chooser {
       given = read;
     }
     if (given.size() != dataset_.size())
-      reject_choice("order.sample_weights",
-                    fmt::format("{} weights; expected {}, one per record", given.size(), dataset_.size()));
+      reject_choice("order.sample_weights", "{} weights; expected {}, one per record", given.size(), dataset_.size());
     std::vector<double> weights(static_cast<std::size_t>(ids_.size()));
     for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = given[ids_[i]];
     try {
       return Shares(weights);
     } catch (const Error& error) {
-      reject_choice("order.sample_weights", error.what());
+      reject_choice("order.sample_weights", "{}", error.what());
     }
   }
 
   // Sorts the ids by class. Samples without a readable label are dropped, or fail the run (errors.policy: fail).
   std::shared_ptr<SampleSet> balanced() {
     if (dataset_.field_index(FieldKind::kLabel) < 0)
-      reject_choice("order.balance",
-                    fmt::format("{} has no labels; expected a dataset with labels", dataset_.format()));
+      reject_choice("order.balance", "{} has no labels; expected a dataset with labels", dataset_.format());
     check_listed("order.balance");
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(ids_.size()));
     for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::uint32_t>(ids_[i]);
@@ -187,8 +182,8 @@ class Chooser {
         continue;
       }
       if (*labels[i] < 0 || *labels[i] >= most)
-        throw Error(ErrorKind::kInput, fmt::format("order.balance: {} has label {}, which is not a class number",
-                                                   dataset_.location(ids[i]), *labels[i]));
+        throw input_error("order.balance: {} has label {}, which is not a class number", dataset_.location(ids[i]),
+                          *labels[i]);
       classes = std::max(classes, static_cast<std::size_t>(*labels[i]) + 1);
     }
     std::vector<std::uint64_t> begin(classes + 1);
@@ -224,12 +219,12 @@ class Chooser {
       try {
         list = records_in(source.subset, records);
       } catch (const Error& error) {
-        reject_choice(node + ".subset", error.what());
+        reject_choice(node + ".subset", "{}", error.what());
       }
     }
     if (source.part == PartSpec{}) return list;
     if (source.part.to > list.size())
-      reject_choice(node + ".part.to", fmt::format("{}; expected at most the {} records", source.part.to, list.size()));
+      reject_choice(node + ".part.to", "{}; expected at most the {} records", source.part.to, list.size());
     constexpr std::uint64_t kPartTweak = tweak_of(1, 0);
     const PermutationKeys keys(source.part.seed, 0);
     std::vector<std::uint32_t> part;
@@ -243,8 +238,7 @@ class Chooser {
   // Facts of records are addressed by 32-bit ids.
   void check_listed(const std::string& node) const {
     if (dataset_.size() > SampleIds::kMostListed)
-      reject_choice(node,
-                    fmt::format("supports at most 2^32 records, found {}; only take has no limit", dataset_.size()));
+      reject_choice(node, "supports at most 2^32 records, found {}; only take has no limit", dataset_.size());
   }
 
   // Removes ids that do not pass. Returns how many sizes were requested.
@@ -299,7 +293,7 @@ void check_weights(const SampleSet& set, const std::string& node) {
   try {
     (void)Mixture(set.weights());
   } catch (const Error& error) {
-    reject_choice(node, error.what());
+    reject_choice(node, "{}", error.what());
   }
 }
 
@@ -311,9 +305,8 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
     operations.push_back(make_operation(at_epoch(operation, 0)));  // the plan rejects schedules that change sizes
   if (std::any_of(operations.begin(), operations.end(), [](const auto& o) { return o->fixed_output(); })) return {};
   if (samples.records() > std::numeric_limits<std::uint32_t>::max())
-    reject_choice("batch.pad.to",
-                  fmt::format("largest supports up to 2^32 records, found {}; expected pad.to: size, or fewer",
-                              samples.records()));
+    reject_choice("batch.pad.to", "largest supports up to 2^32 records, found {}; expected pad.to: size, or fewer",
+                  samples.records());
   std::vector<Size> sizes(static_cast<std::size_t>(samples.records()));
   for (std::uint64_t first = 0; first < samples.size(); first += kChunk) {
     std::vector<std::uint32_t> ids;
@@ -342,11 +335,9 @@ std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const 
   const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};
   if (parts.size() != sources.size() + 1)
-    reject_choice(
-        "mix", fmt::format("{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1));
+    reject_choice("mix", "{} sources, but the dataset was concatenated from {}", sources.size(), parts.size() - 1);
   if (!predicates.empty() && predicates.size() != sources.size())
-    reject_choice("filter",
-                  fmt::format("{} predicates for {} sources; expected one each", predicates.size(), sources.size()));
+    reject_choice("filter", "{} predicates for {} sources; expected one each", predicates.size(), sources.size());
   const auto predicate = [&](std::size_t i) {
     return i < predicates.size() && predicates[i].keep ? &predicates[i] : nullptr;
   };

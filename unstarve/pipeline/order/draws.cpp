@@ -1,11 +1,9 @@
 #include "unstarve/pipeline/order/draws.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/permutation.h"
 #include "unstarve/pipeline/spec/spec.h"
 
@@ -28,11 +26,9 @@ Draws::Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::v
       mixture_keys_(spec.seed, 0) {
   const std::uint64_t pass = spec.epoch > 0 ? spec.epoch : set_->drawn();
   if (__builtin_mul_overflow(pass, spec.repeat, &length_) || length_ > kMostLength)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("order.repeat: {} times {} samples; expected at most 2^62 in an epoch", spec.repeat, pass));
+    throw argument_error("order.repeat: {} times {} samples; expected at most 2^62 in an epoch", spec.repeat, pass);
   if (!set_->shares().empty()) {
-    if (pass > Shares::kTotal)
-      throw Error(ErrorKind::kArgument, fmt::format("order.epoch: {} weighted samples; expected at most 2^52", pass));
+    if (pass > Shares::kTotal) throw argument_error("order.epoch: {} weighted samples; expected at most 2^52", pass);
     pass_ = pass;
     occurrences_ = set_->shares().most_occurrences(pass);
     return;
@@ -45,13 +41,11 @@ Draws::Draws(const OrderSpec& spec, std::shared_ptr<const SampleSet> set, std::v
     stretches.insert(stretches.begin(), {0, std::vector<std::uint64_t>(weights.size()), weights});
   for (MixtureStretch& stretch : stretches) {
     if (stretch.weights.size() != weights.size() || stretch.given.size() != weights.size())
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("the run used {} sources, this loader has {}; expected the same sources",
-                              stretch.weights.size(), weights.size()));
+      throw argument_error("the run used {} sources, this loader has {}; expected the same sources",
+                           stretch.weights.size(), weights.size());
     for (std::size_t group = 0; group < weights.size(); ++group)
       if (stretch.weights[group] > 0 && set_->group_size(group) == 0)
-        throw Error(ErrorKind::kArgument,
-                    fmt::format("source {} has a weight but no samples; expected weight 0", group));
+        throw argument_error("source {} has a weight but no samples; expected weight 0", group);
     stretches_.push_back({stretch.from, std::move(stretch.given), Mixture(stretch.weights)});
   }
 }

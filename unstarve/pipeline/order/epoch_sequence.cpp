@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/draws.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -12,7 +12,7 @@ namespace unstarve {
 EpochSequence::EpochSequence(const OrderSpec& order, const BatchSpec& batch, const OrderBasis& basis,
                              std::uint64_t global_size)
     : seed_(order.seed), shuffle_(order.shuffle) {
-  if (basis.samples->size() == 0) throw Error(ErrorKind::kInput, "the dataset has no samples");
+  if (basis.samples->size() == 0) throw input_error("the dataset has no samples");
   auto draws = std::make_shared<const Draws>(order, basis.samples, basis.stretches);
   samples_ = draws->length();
   if (!draws->plain()) draws_ = std::move(draws);

@@ -1,12 +1,10 @@
 #include "unstarve/pipeline/order/mixture.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -27,18 +25,16 @@ std::vector<double> shares_of(std::span<const double> weights) {
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!std::isfinite(weights[i]) || weights[i] < 0)
-      throw Error(ErrorKind::kArgument, fmt::format("weight {}: {}; expected 0 or more", i, weights[i]));
+      throw argument_error("weight {}: {}; expected 0 or more", i, weights[i]);
     sum += weights[i];
   }
-  if (sum == 0) throw Error(ErrorKind::kArgument, "all weights are 0; expected at least one above 0");
-  if (!std::isfinite(sum))
-    throw Error(ErrorKind::kArgument, "the sum of the weights is infinite; expected smaller weights");
+  if (sum == 0) throw argument_error("all weights are 0; expected at least one above 0");
+  if (!std::isfinite(sum)) throw argument_error("the sum of the weights is infinite; expected smaller weights");
   std::vector<double> shares(weights.begin(), weights.end());
   for (std::size_t i = 0; i < shares.size(); ++i) {
     shares[i] /= sum;
     if (shares[i] > 0 && shares[i] < kMinShare)
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("weight {}: {}; expected 0 or at least a millionth of the sum", i, weights[i]));
+      throw argument_error("weight {}: {}; expected 0 or at least a millionth of the sum", i, weights[i]);
   }
   return shares;
 }
@@ -124,9 +120,8 @@ Mixture::Draw Mixture::at(const PermutationKeys& keys, std::uint64_t position, s
 std::vector<MixtureStretch> continue_mixture(const MixtureStretch& running, const std::vector<double>& weights,
                                              std::uint64_t position) {
   if (running.weights.size() != weights.size() || running.given.size() != weights.size())
-    throw Error(ErrorKind::kArgument,
-                fmt::format("the run used {} sources, this loader has {}; expected the same sources",
-                            running.weights.size(), weights.size()));
+    throw argument_error("the run used {} sources, this loader has {}; expected the same sources",
+                         running.weights.size(), weights.size());
   const Mixture mixture(running.weights);
   if (running.weights == weights) return {running};
   const std::uint64_t blocks =

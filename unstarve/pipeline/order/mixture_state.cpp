@@ -7,14 +7,17 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-[[noreturn]] void reject_mixture(const std::string& what) { throw Error(ErrorKind::kArgument, "state: mix: " + what); }
+template <class... Args>
+[[noreturn]] void reject_mixture(fmt::format_string<Args...> what, Args&&... args) {
+  throw argument_error("state: mix: {}", fmt::format(what, std::forward<Args>(args)...));
+}
 
 std::string mixture_digest(std::span<const double> weights) {
   std::uint64_t digest = mix_bits(weights.size());
@@ -24,8 +27,7 @@ std::string mixture_digest(std::span<const double> weights) {
 
 std::uint64_t start_of(const Json& entry, std::size_t elements) {
   if (!entry.is_array() || entry.size() != elements || !entry[0].is_number_unsigned())
-    reject_mixture(fmt::format("found {}; expected a list of {} elements that begins with a sample number",
-                               entry.dump(), elements));
+    reject_mixture("found {}; expected a list of {} elements that begins with a sample number", entry.dump(), elements);
   return entry[0].get<std::uint64_t>();
 }
 
@@ -34,11 +36,11 @@ MixtureStretch stored_stretch(const Json& entry) {
   try {
     for (const Json& given : entry[1])
       if (!given.is_number_unsigned())
-        reject_mixture(fmt::format("found {}; expected the number of samples drawn from a source", given.dump()));
+        reject_mixture("found {}; expected the number of samples drawn from a source", given.dump());
     stretch.given = entry[1].get<std::vector<std::uint64_t>>();
     stretch.weights = entry[2].get<std::vector<double>>();
   } catch (const Json::exception&) {
-    reject_mixture(fmt::format("found {}; expected lists of numbers", entry.dump()));
+    reject_mixture("found {}; expected lists of numbers", entry.dump());
   }
   return stretch;
 }
@@ -57,27 +59,27 @@ std::vector<MixtureStretch> digested_stretches(const Json& state, const std::vec
         std::find_if(earlier.begin(), earlier.end(), [&](const auto& list) { return mixture_digest(list) == digest; });
     if (found != earlier.end()) return *found;
     reject_mixture(
-        fmt::format("the run had other weights from its sample {} on; a state of more than {} sources contains only "
-                    "their digest ({}), which matches neither mix[].weight nor the {} set(s) of mix[].earlier_weights. "
-                    "Add them there (in Python: un.mix(earlier=[...]))",
-                    from, kStoredSources, digest, earlier.size()));
+        "the run had other weights from its sample {} on; a state of more than {} sources contains only their digest "
+        "({}), which matches neither mix[].weight nor the {} set(s) of mix[].earlier_weights. Add them there (in "
+        "Python: un.mix(earlier=[...]))",
+        from, kStoredSources, digest, earlier.size());
   };
   std::vector<MixtureStretch> stretches;
   for (const Json& entry : state) {
     const std::uint64_t from = start_of(entry, 2);
-    if (!entry[1].is_string()) reject_mixture(fmt::format("found {}; expected the digest of weights", entry[1].dump()));
+    if (!entry[1].is_string()) reject_mixture("found {}; expected the digest of weights", entry[1].dump());
     MixtureStretch stretch{from, std::vector<std::uint64_t>(weights.size()), find(entry[1].get<std::string>(), from)};
     if (!stretches.empty()) {
       const MixtureStretch& before = stretches.back();
       const Mixture mixture(before.weights);
       if (from < before.from || (from - before.from) % mixture.block() != 0)
-        reject_mixture(fmt::format("weights change at sample {}; expected a multiple of {} samples after {}", from,
-                                   mixture.block(), before.from));
+        reject_mixture("weights change at sample {}; expected a multiple of {} samples after {}", from, mixture.block(),
+                       before.from);
       const std::uint64_t blocks = (from - before.from) / mixture.block();
       for (std::size_t group = 0; group < weights.size(); ++group)
         stretch.given[group] = before.given[group] + blocks * mixture.quota(group);
     } else if (from != 0) {
-      reject_mixture(fmt::format("it begins at sample {}; expected 0", from));
+      reject_mixture("it begins at sample {}; expected 0", from);
     }
     stretches.push_back(std::move(stretch));
   }
@@ -103,7 +105,7 @@ Json mixture_state(std::span<const MixtureStretch> stretches, std::uint64_t here
 std::vector<MixtureStretch> mixture_from_state(const Json& state, const std::vector<double>& weights,
                                                std::span<const std::vector<double>> earlier, std::uint64_t here) {
   if (!state.is_array() || state.empty() || !state[0].is_array())
-    reject_mixture(fmt::format("found {}; expected a list of stretches of weights", state.dump()));
+    reject_mixture("found {}; expected a list of stretches of weights", state.dump());
   std::vector<MixtureStretch> stretches =
       state[0].size() == 2 ? digested_stretches(state, weights, earlier) : stored_stretches(state);
   const MixtureStretch running = std::move(stretches.back());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
 
@@ -18,10 +18,10 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
   if (batches_.count() == 0) {
     const std::uint64_t limit = end_ / world();
     const std::string smaller =
-        limit > 0 ? "set batch.size (--batch) to at most " + std::to_string(limit) : std::string("use fewer ranks");
-    throw Error(ErrorKind::kArgument, "no full batch: " + std::to_string(end_) + " samples, batch " +
-                                          std::to_string(batches_.batch_size()) + " on " + std::to_string(world()) +
-                                          " rank(s); " + smaller + ", or keep the short last batch (batch.last: keep)");
+        limit > 0 ? fmt::format("set batch.size (--batch) to at most {}", limit) : std::string("use fewer ranks");
+    throw argument_error(
+        "no full batch: {} samples, batch {} on {} rank(s); {}, or keep the short last batch (batch.last: keep)", end_,
+        batches_.batch_size(), world(), smaller);
   }
 }
 

@@ -1,11 +1,9 @@
 #include "unstarve/pipeline/order/progress.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
@@ -22,7 +20,7 @@ void mark(std::vector<bool>& bits, std::uint64_t i) {
 
 EpochPosition position_after(std::span<const RankProgress> ranks, OrderSpec order, const BatchSpec& batch,
                              std::uint64_t samples) {
-  if (ranks.empty()) throw Error(ErrorKind::kArgument, "state: found no ranks; expected 1 or more");
+  if (ranks.empty()) throw argument_error("state: found no ranks; expected 1 or more");
   const EpochPosition& start = ranks[0].start;
   order.world = static_cast<int>(ranks.size());
   std::vector<Order> orders;
@@ -30,18 +28,16 @@ EpochPosition position_after(std::span<const RankProgress> ranks, OrderSpec orde
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankProgress& progress = ranks[rank];
     if (progress.start != start)
-      throw Error(
-          ErrorKind::kArgument,
-          fmt::format("state: rank {} is in epoch {} and started after {} samples, rank 0 in epoch {} after {}; "
-                      "expected states of one run and epoch",
-                      rank, progress.start.epoch, progress.start.offset, start.epoch, start.offset));
+      throw argument_error(
+          "state: rank {} is in epoch {} and started after {} samples, rank 0 in epoch {} after {}; expected states of "
+          "one run and epoch",
+          rank, progress.start.epoch, progress.start.offset, start.epoch, start.offset);
     order.rank = static_cast<int>(rank);
     orders.push_back(Order(order, batch, samples).remaining(start.offset, start.used));
     const std::uint64_t all = orders[rank].samples_per_epoch();
     if (progress.samples > all || progress.used.size() > all - progress.samples)
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("state: rank {} has used {} samples and {} later ones, but its part of the epoch has {}",
-                              rank, progress.samples, progress.used.size(), all));
+      throw argument_error("state: rank {} has used {} samples and {} later ones, but its part of the epoch has {}",
+                           rank, progress.samples, progress.used.size(), all);
     if (progress.samples < all) first = std::min(first, orders[rank].position_of(progress.samples));
   }
   if (first >= samples) return {start.epoch + 1, 0, 0, {}};  // no sample is left, except fillers of the last batch

@@ -2,18 +2,16 @@
 
 #include <string>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 
 RankBatches::RankBatches(const OrderSpec& order, const BatchSpec& batch)
     : batch_size_(static_cast<std::uint64_t>(batch.size)), drop_last_(batch.last == LastBatch::kDrop) {
-  if (batch.size < 1)
-    throw Error(ErrorKind::kArgument, "batch size " + std::to_string(batch.size) + ": expected 1 or more");
+  if (batch.size < 1) throw argument_error("batch size {}: expected 1 or more", batch.size);
   if (order.world < 1 || order.rank < 0 || order.rank >= order.world)
-    throw Error(ErrorKind::kArgument, "rank " + std::to_string(order.rank) + " of world " +
-                                          std::to_string(order.world) + ": expected 0 <= rank < world");
+    throw argument_error("rank {} of world {}: expected 0 <= rank < world", order.rank, order.world);
   rank_ = static_cast<std::uint64_t>(order.rank);
   world_ = static_cast<std::uint64_t>(order.world);
 }

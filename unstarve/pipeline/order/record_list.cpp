@@ -1,13 +1,11 @@
 #include "unstarve/pipeline/order/record_list.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/bits_text.h"
 
 namespace unstarve {
@@ -27,16 +25,14 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
 std::vector<std::uint32_t> records_in(const std::string& text, std::uint64_t records) {
   std::vector<std::uint32_t> list;
   const auto add = [&](std::uint64_t first, std::uint64_t last) {
-    if (last >= records)
-      throw Error(ErrorKind::kArgument, fmt::format("record {}; expected 0 to {}", last, records - 1));
+    if (last >= records) throw argument_error("record {}; expected 0 to {}", last, records - 1);
     if (first > last || (!list.empty() && first <= list.back()))
-      throw Error(ErrorKind::kArgument, fmt::format("record {} after {}; expected ascending numbers", first,
-                                                    list.empty() ? last : list.back()));
+      throw argument_error("record {} after {}; expected ascending numbers", first, list.empty() ? last : list.back());
     for (std::uint64_t id = first; id <= last; ++id) list.push_back(static_cast<std::uint32_t>(id));
   };
   if (text.starts_with(kBits)) {
     const auto bits = bits_from_text(std::string_view(text).substr(kBits.size()));
-    if (!bits) throw Error(ErrorKind::kArgument, "found bits that are not base64");
+    if (!bits) throw argument_error("found bits that are not base64");
     for (std::size_t id = 0; id < bits->size(); ++id)
       if ((*bits)[id]) add(id, id);
     return list;
@@ -47,8 +43,7 @@ std::vector<std::uint32_t> records_in(const std::string& text, std::uint64_t rec
     const std::size_t dash = entry.find('-');
     const auto first = number_in(entry.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : number_in(entry.substr(dash + 1));
-    if (!first || !last)
-      throw Error(ErrorKind::kArgument, fmt::format("found \"{}\"; expected a number or a range such as 0-99", entry));
+    if (!first || !last) throw argument_error("found \"{}\"; expected a number or a range such as 0-99", entry);
     add(*first, *last);
     at = end + 1;
   }

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -18,8 +18,8 @@ RunOrder::RunOrder(const Order& order, const EpochPosition& start, std::uint32_t
     first_ = order.of_epoch(start_.epoch);
   }
   if (start_.batch >= first_.batches_per_epoch())
-    throw Error(ErrorKind::kArgument, "start at batch " + std::to_string(start_.batch) + ": expected less than the " +
-                                          std::to_string(first_.batches_per_epoch()) + " batches of an epoch");
+    throw argument_error("start at batch {}: expected less than the {} batches of an epoch", start_.batch,
+                         first_.batches_per_epoch());
   skipped_ = first_.rank_samples_before(start_.batch);
   first_samples_ = first_.samples_per_epoch() - skipped_;
   stretches_.push_back({start_.epoch + 1, order.of_epoch(start_.epoch + 1), first_samples_});

@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/bits_text.h"
 #include "unstarve/pipeline/order/mixture_state.h"
 #include "unstarve/storage/dataset/data_identity.h"
@@ -22,7 +22,10 @@ constexpr int kVersion = 1;
 constexpr std::uint64_t kMaxEpoch = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t kMaxBatch = std::numeric_limits<std::int32_t>::max();
 
-[[noreturn]] void reject(const std::string& what) { throw Error(ErrorKind::kArgument, "state: " + what); }
+template <class... Args>
+[[noreturn]] void reject(fmt::format_string<Args...> what, Args&&... args) {
+  throw argument_error("state: {}", fmt::format(what, std::forward<Args>(args)...));
+}
 
 // Settings of a state without "order".
 const Json& default_settings() {
@@ -44,7 +47,7 @@ std::string digest_of(const std::map<std::string, double>& weights) {
 
 Json parse(const std::string& text) {
   const Json state = Json::parse(text, nullptr, false);
-  if (!state.is_object()) reject("found " + text.substr(0, 60) + "; expected the JSON object of a loader's state");
+  if (!state.is_object()) reject("found {}; expected the JSON object of a loader's state", text.substr(0, 60));
   return state;
 }
 
@@ -55,32 +58,32 @@ std::string text_of(const Json& state, const char* key) {
 std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std::uint64_t max) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_number_integer())
-    reject(fmt::format("{}: found {}; expected a whole number", key, text_of(state, key)));
+    reject("{}: found {}; expected a whole number", key, text_of(state, key));
   // A negative number is larger than `max` after the conversion.
   const auto value = found->get<std::uint64_t>();
   if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < min || value > max)
-    reject(fmt::format("{}: found {}; expected {} to {}", key, found->dump(), min, max));
+    reject("{}: found {}; expected {} to {}", key, found->dump(), min, max);
   return value;
 }
 
 std::uint64_t identity(const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reject(fmt::format("data: found {}; expected 16 hexadecimal digits", value.dump().substr(0, 60)));
+    reject("data: found {}; expected 16 hexadecimal digits", value.dump().substr(0, 60));
   return std::stoull(text, nullptr, 16);
 }
 
 bool boolean(const Json& state, const char* key) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_boolean())
-    reject(fmt::format("{}: found {}; expected true or false", key, text_of(state, key)));
+    reject("{}: found {}; expected true or false", key, text_of(state, key));
   return found->get<bool>();
 }
 
 std::vector<bool> bits(const Json& state, const char* key) {
   if (!state.contains(key)) return {};
   const auto read = state[key].is_string() ? bits_from_text(state[key].get<std::string>()) : std::nullopt;
-  if (!read) reject(fmt::format("{}: found {}; expected bits in base64", key, text_of(state, key).substr(0, 60)));
+  if (!read) reject("{}: found {}; expected bits in base64", key, text_of(state, key).substr(0, 60));
   return *read;
 }
 
@@ -171,30 +174,30 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
 
 std::uint64_t RunState::check(const Json& state) const {
   if (!state.contains("version")) reject("found no version; expected the result of state_dict()");
-  if (state["version"] != kVersion) reject(fmt::format("version {}; expected {}", text_of(state, "version"), kVersion));
+  if (state["version"] != kVersion) reject("version {}; expected {}", text_of(state, "version"), kVersion);
   (void)integer(state, "epoch", 0, kMaxEpoch);
   if (const auto found = state.find("dataset");
       found != state.end() && found->is_number_unsigned() && *found != records_) {
     reject(
-        fmt::format("found a state of other data, of {} samples; expected this data, of {}. Open the data of the run "
-                    "that saved the state.",
-                    found->dump(), records_));
+        "found a state of other data, of {} samples; expected this data, of {}. Open the data of the run that saved "
+        "the state.",
+        found->dump(), records_);
   }
   (void)integer(state, "samples", 0, length());
   const Json expected = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
   for (const auto& [key, value] : expected.items())
     if (!state.contains(key) || state[key] != value)
-      reject(fmt::format("{} {}, but this loader has {}", key, text_of(state, key.c_str()), value.dump()));
+      reject("{} {}, but this loader has {}", key, text_of(state, key.c_str()), value.dump());
   if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
-      reject(fmt::format(
+      reject(
           "found a state of other data of as many samples, which differ in: {}; expected the same data in the same "
           "order, at any path. Open the data of the run that saved the state.",
-          identities_differ_in(theirs, data_)));
+          identities_differ_in(theirs, data_));
   }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
-  if (!given.is_object()) reject(fmt::format("order: found {}; expected settings by name", given.dump()));
+  if (!given.is_object()) reject("order: found {}; expected settings by name", given.dump());
   const Json all = settings();
   for (const auto& [key, value] : all.items()) {
     const Json& theirs = given.contains(key) ? given[key] : default_settings()[key];
@@ -206,7 +209,7 @@ std::uint64_t RunState::check(const Json& state) const {
       bucket_run = theirs[1].get<std::uint64_t>();
       continue;
     }
-    reject(fmt::format("{} {}, but this loader has {}", key, theirs.dump(), value.dump()));
+    reject("{} {}, but this loader has {}", key, theirs.dump(), value.dump());
   }
   return bucket_run;
 }
@@ -216,8 +219,7 @@ EpochPosition RunState::position(std::span<const Json> states) const {
   const auto window = [&](const Json& state) {
     std::vector<bool> used = bits(state, "window");
     if (const auto samples = state["samples"].get<std::uint64_t>(); used.size() > length() - samples)
-      reject(
-          fmt::format("window: found {} bits after {} samples, but an epoch has {}", used.size(), samples, length()));
+      reject("window: found {} bits after {} samples, but an epoch has {}", used.size(), samples, length());
     return used;
   };
   const auto epoch_of = [](const Json& state) { return state["epoch"].get<std::uint32_t>(); };
@@ -239,10 +241,10 @@ EpochPosition RunState::position(std::span<const Json> states) const {
     found.push_back(rank);
   }
   if (!all)
-    reject(fmt::format(
-        "found states of ranks [{}]; expected a list of the states of all {} ranks, saved at the same time: in "
-        "relaxed order each rank knows only its own samples",
-        fmt::join(found, ", "), world));
+    reject(
+        "found states of ranks [{}]; expected a list of the states of all {} ranks, saved at the same time: in relaxed "
+        "order each rank knows only its own samples",
+        fmt::join(found, ", "), world);
   std::vector<RankProgress> progress;
   for (const auto& [rank, state] : ranks)
     progress.push_back({{epoch_of(*state), 0, (*state)["samples"].get<std::uint64_t>(), window(*state)},

@@ -1,15 +1,13 @@
 #include "unstarve/pipeline/order/shares.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <string_view>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/permutation.h"
 
 namespace unstarve {
@@ -42,9 +40,10 @@ std::vector<double> npy_numbers(std::string_view bytes) {
 std::vector<double> read_npy(std::string_view bytes, const std::string& path) {
   constexpr std::size_t kFixed = 10;  // of version 1
   const auto reject = [&](const char* found) {
-    throw Error(ErrorKind::kInput, fmt::format("read weights {}: found {}; expected .npy of version 1 with float32 or "
-                                               "float64 in one dimension, as numpy.save() writes it",
-                                               path, found));
+    throw input_error(
+        "read weights {}: found {}; expected .npy of version 1 with float32 or float64 in one dimension, as "
+        "numpy.save() writes it",
+        path, found);
   };
   if (bytes.size() < kFixed || bytes[6] != 1) reject("another version");
   const std::size_t header = static_cast<std::uint8_t>(bytes[8]) + 256U * static_cast<std::uint8_t>(bytes[9]);
@@ -71,8 +70,8 @@ std::vector<double> read_lines(std::string_view text, const std::string& path) {
     double number = 0;
     const auto [rest, failed] = std::from_chars(word.data(), word.data() + word.size(), number);
     if (failed != std::errc() || rest != word.data() + word.size())
-      throw Error(ErrorKind::kInput, fmt::format("read weights {} line {}: found '{}'; expected one number per line",
-                                                 path, line, word.substr(0, 40)));
+      throw input_error("read weights {} line {}: found '{}'; expected one number per line", path, line,
+                        word.substr(0, 40));
     numbers.push_back(number);
   }
   return numbers;
@@ -84,12 +83,11 @@ Shares::Shares(std::span<const double> weights) {
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (!(weights[i] >= 0) || !std::isfinite(weights[i]))
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("weight {} is {}; expected a finite number of 0 or more", i, weights[i]));
+      throw argument_error("weight {} is {}; expected a finite number of 0 or more", i, weights[i]);
     sum += weights[i];
   }
   if (!(sum > 0) || !std::isfinite(sum))
-    throw Error(ErrorKind::kArgument, fmt::format("the sum of the weights is {}; expected a number above 0", sum));
+    throw argument_error("the sum of the weights is {}; expected a number above 0", sum);
   ends_.reserve(weights.size());
   double before = 0;
   std::size_t last = 0;
@@ -128,8 +126,7 @@ std::vector<double> read_sample_weights(const std::string& path, std::uint64_t r
   const std::string bytes = read_text_file(path);
   std::vector<double> weights = bytes.starts_with("\x93NUMPY") ? read_npy(bytes, path) : read_lines(bytes, path);
   if (weights.size() != records)
-    throw Error(ErrorKind::kInput, fmt::format("read weights {}: found {} weights; expected {}, one per record", path,
-                                               weights.size(), records));
+    throw input_error("read weights {}: found {} weights; expected {}, one per record", path, weights.size(), records);
   return weights;
 }
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 #include "unstarve/pipeline/plan/execution.h"
@@ -19,9 +19,8 @@ void add_cache_steps(Plan& plan, OpIndex operations) {
 Rewrite add_cache(Plan plan, const CacheRoom& room) {
   const CacheSpec& requested = plan.spec.cache;
   if (!plan.facts.encoded)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("cache.what: {} stores samples as pixels; expected encoded images. Remove the cache.",
-                            plan.facts.format));
+    throw argument_error("cache.what: {} stores samples as pixels; expected encoded images. Remove the cache.",
+                         plan.facts.format);
   if (room.bytes == 0) return {std::move(plan), false, "no room for it within execution.memory_limit_mb"};
   const std::uint64_t limit_mb = room.bytes / 1'000'000;
   if (requested.what == CacheWhat::kEncoded) {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/build_plan.h"
 #include "unstarve/pipeline/plan/explain.h"
@@ -17,7 +17,7 @@ namespace {
 // Conditions of a plan whose device decodes some of the files.
 void check_device_decoding(const Plan& plan, const PassContext& context) {
   const auto reject = [](const std::string& what) {
-    throw Error(ErrorKind::kArgument, what + " where a device decodes. Or decode on the host.");
+    throw argument_error("{} where a device decodes. Or decode on the host.", what);
   };
   if (!plan.facts.encoded) reject(fmt::format("decode: {} stores pixels; expected encoded images", plan.facts.format));
   if (plan.spec.cache.what == CacheWhat::kPixels)
@@ -38,7 +38,7 @@ constexpr std::array kPasses{
 
 void verify(const Plan& plan, std::string_view after) {
   if (const std::string problem = violation(plan); !problem.empty())
-    throw Error(ErrorKind::kInternal, fmt::format("plan after {}: {}; expected a valid program", after, problem));
+    throw internal_error("plan after {}: {}; expected a valid program", after, problem);
 }
 
 Plan run_passes(Plan plan, const PassContext& context) {

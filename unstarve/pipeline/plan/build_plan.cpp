@@ -1,8 +1,6 @@
 #include "unstarve/pipeline/plan/build_plan.h"
 
-#include <fmt/format.h>
-
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
@@ -54,10 +52,10 @@ ScheduleStage make_stage(const PipelineSpec& spec, std::uint32_t epoch, Size ima
 
 std::vector<ScheduleStage> make_stages(const PipelineSpec& spec, Size image) {
   if (const auto epoch = size_changes_from(spec); epoch && spec.batch.pad.to == PadTo::kLargest)
-    throw Error(ErrorKind::kArgument,
-                fmt::format("batch.pad.to: largest, but a schedule changes the operations' output size from epoch {} "
-                            "on; expected a constant size. Set pad.to: size with the largest size of any epoch.",
-                            *epoch));
+    throw argument_error(
+        "batch.pad.to: largest, but a schedule changes the operations' output size from epoch {} on; expected a "
+        "constant size. Set pad.to: size with the largest size of any epoch.",
+        *epoch);
   std::vector<OpSpec> scheduled = spec.operations;
   scheduled.insert(scheduled.end(), spec.batch_operations.begin(), spec.batch_operations.end());
   std::vector<ScheduleStage> stages{make_stage(spec, 0, image)};
@@ -68,9 +66,10 @@ std::vector<ScheduleStage> make_stages(const PipelineSpec& spec, Size image) {
 void check_targets(const Plan& plan) {
   if (plan.spec.batch_operations.empty()) return;
   if (plan.facts.label_field < 0 || plan.facts.classes == 0)
-    throw Error(ErrorKind::kArgument, fmt::format("batch_operations: {} has no class labels; batch operations need "
-                                                  "them. Use data with labels, or remove the batch operations.",
-                                                  plan.facts.format));
+    throw argument_error(
+        "batch_operations: {} has no class labels; batch operations need them. Use data with labels, or remove the "
+        "batch operations.",
+        plan.facts.format);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 
@@ -14,7 +14,7 @@ namespace unstarve {
 namespace {
 
 [[noreturn]] void reject(const std::string& node) {
-  throw Error(ErrorKind::kArgument, node + ". Or run the operations on the host.");
+  throw argument_error("{}. Or run the operations on the host.", node);
 }
 
 }  // namespace

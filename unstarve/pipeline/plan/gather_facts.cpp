@@ -1,12 +1,10 @@
 #include "unstarve/pipeline/plan/gather_facts.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <span>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/plan/scan_index_files.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -42,8 +40,7 @@ FirstImage find_first_image(const RunData& data, const DataFacts& facts, int max
       if (reason.empty()) reason = data.dataset->location(id) + ": " + error.what();
     }
   }
-  throw Error(ErrorKind::kInput,
-              fmt::format("none of the first {} samples can be read; the first: {}", probes, reason));
+  throw input_error("none of the first {} samples can be read; the first: {}", probes, reason);
 }
 
 template <class Work>
@@ -115,8 +112,7 @@ DataFacts gather_facts(const PipelineSpec& spec, RunData& data) {
   facts.image_field = dataset.field_index(FieldKind::kEncodedImage);
   facts.encoded = facts.image_field >= 0;
   if (!facts.encoded) facts.image_field = dataset.field_index(FieldKind::kPixels);
-  if (facts.image_field < 0)
-    throw Error(ErrorKind::kInput, fmt::format("{} has no image field, and a pipeline needs one", facts.format));
+  if (facts.image_field < 0) throw input_error("{} has no image field, and a pipeline needs one", facts.format);
   facts.label_field = spec.declines_labels() ? -1 : dataset.field_index(FieldKind::kLabel);
   facts.first = find_first_image(data, facts, spec.decode.max_pixels);
   for (const Size& size : data.samples->sizes) {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/plan/slot_count.h"
 
@@ -75,15 +75,13 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
     while (plan.threads > 1 && working_set(plan.threads, least_ahead) > needs.limit) --plan.threads;
   const std::uint64_t least = working_set(plan.threads, least_ahead);
   if (least > needs.limit)
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format("execution.memory_limit_mb: {}; expected at least {}: {} batches of {:.1f} MB and {} threads of "
-                    "{:.1f} MB each{}; {} less; in Python options(memory_limit=\"{}MB\")",
-                    needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
-                    plan.threads, megabytes(needs.worker),
-                    needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : "",
-                    plan.threads > 1 ? "a smaller batch or fewer threads need" : "a smaller batch needs",
-                    megabytes_up(least)));
+    throw argument_error(
+        "execution.memory_limit_mb: {}; expected at least {}: {} batches of {:.1f} MB and {} threads of {:.1f} MB "
+        "each{}; {} less; in Python options(memory_limit=\"{}MB\")",
+        needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch), plan.threads,
+        megabytes(needs.worker),
+        needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : "",
+        plan.threads > 1 ? "a smaller batch or fewer threads need" : "a smaller batch needs", megabytes_up(least));
   while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;
   std::uint64_t left = needs.limit - working_set(plan.threads, plan.prefetch);
   plan.larger_images = std::max(left / kLargerImagesPart, std::min(left / 2, kOneLargerImage));

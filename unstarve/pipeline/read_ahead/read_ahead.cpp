@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/thread_time.h"
 
 namespace unstarve {
@@ -41,7 +41,7 @@ ReadAhead::ReadAhead(std::shared_ptr<const Dataset> dataset, const RunOrder& ord
     for (std::uint64_t i = 0; i < (reads + chunk_ - 1) / chunk_; ++i) threads_.emplace_back([this] { work(); });
   } catch (const std::system_error& error) {
     close();  // the started threads are joined before the other members are destroyed
-    throw Error(ErrorKind::kMemory, std::string("start a read-ahead thread: ") + error.what());
+    throw memory_error("start a read-ahead thread: {}", error.what());
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
@@ -20,8 +20,9 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void fail(const std::string& node, const std::string& what) {
-  throw Error(ErrorKind::kArgument, node + ": " + what);
+template <class... Args>
+[[noreturn]] void fail(const std::string& node, fmt::format_string<Args...> what, Args&&... args) {
+  throw argument_error("{}: {}", node, fmt::format(what, std::forward<Args>(args)...));
 }
 
 // Checks that every number is finite and within the range of its node.
@@ -54,7 +55,7 @@ class RangeChecks {
       const auto number = static_cast<double>(value);
       const bool low = info.above ? !(number > *info.above) : info.minimum && !(number >= *info.minimum);
       if (low || (info.maximum && !(number <= *info.maximum)) || !std::isfinite(number))
-        fail(node, fmt::format("{}; expected {}", value, expected(info, low)));
+        fail(node, "{}; expected {}", value, expected(info, low));
     }
   }
   template <class T>
@@ -97,8 +98,8 @@ void check_mix(const PipelineSpec& spec) {
       fail(node + ".labels", "only some sources have labels: none; expected it for all or for none");
     const auto& earlier = spec.mix[i].earlier_weights;
     if (earlier.size() != spec.mix[0].earlier_weights.size())
-      fail(node + ".earlier_weights",
-           fmt::format("{} weights; expected {} as in mix[0]", earlier.size(), spec.mix[0].earlier_weights.size()));
+      fail(node + ".earlier_weights", "{} weights; expected {} as in mix[0]", earlier.size(),
+           spec.mix[0].earlier_weights.size());
     if (!weighted && !earlier.empty()) fail(node + ".earlier_weights", "found without mix[].weight; expected both");
     if (weighted) sum += *spec.mix[i].weight;
   }
@@ -114,7 +115,7 @@ void check_sources(const PipelineSpec& spec) {
   const OrderSpec& order = spec.order;
   check_mix(spec);
   if (order.rank >= order.world)
-    fail("order.rank", fmt::format("rank {} of world {}; expected 0 <= rank < world", order.rank, order.world));
+    fail("order.rank", "rank {} of world {}; expected 0 <= rank < world", order.rank, order.world);
   if (spec.source.weight) fail("source.weight", "found for a single source; expected weights only in mix");
   if (!spec.source.earlier_weights.empty())
     fail("source.earlier_weights", "found for a single source; expected weights only in mix");
@@ -139,8 +140,8 @@ void check_batch(const PipelineSpec& spec) {
       bucket.run > 0 ? bucket.run
                      : static_cast<std::uint64_t>(spec.batch.size) * static_cast<std::uint64_t>(spec.order.world);
   if (bucket.window < run)
-    fail("batch.bucket.window", fmt::format("{}; expected 0 or at least the {} samples of a {}", bucket.window, run,
-                                            bucket.run > 0 ? "group (batch.bucket.run)" : "batch of all ranks"));
+    fail("batch.bucket.window", "{}; expected 0 or at least the {} samples of a {}", bucket.window, run,
+         bucket.run > 0 ? "group (batch.bucket.run)" : "batch of all ranks");
   if (pad.to != PadTo::kLargest) fail("batch.bucket.window", "buckets without padding; expected batch.pad.to: largest");
   if (spec.execution.order == ExecutionOrder::kRelaxed)
     fail("batch.bucket.window",
@@ -149,17 +150,18 @@ void check_batch(const PipelineSpec& spec) {
 
 void check_device(const DeviceSpec& device) {
   if (!device.name.empty() && !is_device_name(device.name))
-    fail("device.name", fmt::format("\"{}\"; expected cpu, cuda or cuda:N", device.name));
+    fail("device.name", "\"{}\"; expected cpu, cuda or cuda:N", device.name);
   if (device.operations == OperationsOn::kDevice && device.name.empty())
     fail("device.operations", "device without device.name; expected cpu, cuda or cuda:N there");
   if (device.decode != DecodeOn::kHost && device.operations == OperationsOn::kHost)
-    fail("device.decode", fmt::format("{} with device.operations: host; expected device.operations: device, because "
-                                      "images decoded on the device are cropped there",
-                                      to_string(device.decode)));
+    fail("device.decode",
+         "{} with device.operations: host; expected device.operations: device, because images decoded on the device "
+         "are cropped there",
+         to_string(device.decode));
   if (device.decode_share && device.decode == DecodeOn::kHost)
-    fail("device.decode_share", fmt::format("{} with device.decode: host; expected no share, or device.decode: hybrid, "
-                                            "gpu_hybrid or hardware",
-                                            *device.decode_share));
+    fail("device.decode_share",
+         "{} with device.decode: host; expected no share, or device.decode: hybrid, gpu_hybrid or hardware",
+         *device.decode_share);
 }
 
 // mean and std are for values of 0 to 1, which the larger numbers of the range 0 to 255 would make nearly constant.
@@ -175,13 +177,13 @@ void check_normalisation(const Normalisation& normalisation) {
   if (!too_large(mean) && !too_large(std)) return;
   const auto& large = too_large(mean) ? mean : std;
   fail(too_large(mean) ? "output.mean" : "output.std",
-       fmt::format("mean ({:g}, {:g}, {:g}) and std ({:g}, {:g}, {:g}) are for pixel values of 0 to 255; expected "
-                   "values for 0 to 1. Divide {} by 255: {}.",
-                   mean[0], mean[1], mean[2], std[0], std[1], std[2],
-                   both              ? "both"
-                   : too_large(mean) ? "mean"
-                                     : "std",
-                   both ? shown(mean, 255) + ", " + shown(std, 255) : shown(large, 255)));
+       "mean ({:g}, {:g}, {:g}) and std ({:g}, {:g}, {:g}) are for pixel values of 0 to 255; expected values for 0 to "
+       "1. Divide {} by 255: {}.",
+       mean[0], mean[1], mean[2], std[0], std[1], std[2],
+       both              ? "both"
+       : too_large(mean) ? "mean"
+                         : "std",
+       both ? shown(mean, 255) + ", " + shown(std, 255) : shown(large, 255));
 }
 
 void check_cache(const CacheSpec& cache) {
@@ -205,7 +207,7 @@ void check_operations(const char* node, const std::vector<OpSpec>& operations, c
         (void)make(at_epoch(operations[i], epoch));
       }
     } catch (const Error& error) {
-      fail(fmt::format("{}[{}]{}", node, i, in_epoch), error.what());
+      fail(fmt::format("{}[{}]{}", node, i, in_epoch), "{}", error.what());
     }
   }
 }
@@ -226,7 +228,7 @@ void check_spec(const PipelineSpec& spec) {
   try {
     const Storer storer(spec.output);
   } catch (const Error& error) {
-    fail("output", error.what());
+    fail("output", "{}", error.what());
   }
 }
 

@@ -1,12 +1,10 @@
 #include "unstarve/pipeline/spec/pass_switches.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <string>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
@@ -39,7 +37,7 @@ void check_pass_switches(const PipelineSpec& spec) {
       continue;
     std::string known;
     for (const PassSwitch& row : kSwitches) known.append(known.empty() ? "" : ", ").append(row.name);
-    throw Error(ErrorKind::kArgument, fmt::format("passes.{}: unknown pass; expected one of {}", name, known));
+    throw argument_error("passes.{}: unknown pass; expected one of {}", name, known);
   }
 }
 

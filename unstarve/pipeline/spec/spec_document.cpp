@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
@@ -15,9 +15,9 @@ namespace {
 // Settings may have both: their network normalises uint8 pixels on the device.
 void check_not_normalised(const StoreFormat& output) {
   if (output.type != ElementType::kUint8 || output.normalisation == Normalisation{}) return;
-  throw Error(ErrorKind::kArgument,
-              "output.type: uint8 with output.mean or output.std, whose results are not integers; expected float32, "
-              "bfloat16 or float16, or neither mean nor std");
+  throw argument_error(
+      "output.type: uint8 with output.mean or output.std, whose results are not integers; expected float32, bfloat16 "
+      "or float16, or neither mean nor std");
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void check_node(const YamlMap& map, const std::function<void()>& check) {
 
 void require_source(const PipelineSpec& pipeline) {
   if (pipeline.source.path.empty() && pipeline.mix.empty())
-    throw Error(ErrorKind::kInput, pipeline.source.yaml_location.text + ": missing; expected the path of the data");
+    throw input_error("{}: missing; expected the path of the data", pipeline.source.yaml_location.text);
 }
 
 }  // namespace unstarve

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/utf8.h"
 #include "unstarve/pipeline/spec/spec_nodes.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
@@ -292,8 +292,7 @@ PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name
 void check_utf8(const PipelineSpec& spec) {
   const auto check = [](const std::string& node, const std::string& text, const char* remedy) {
     if (is_utf8(text)) return;
-    throw Error(ErrorKind::kArgument,
-                fmt::format("{}: \"{}\" is not UTF-8, which YAML requires; {}", node, text, remedy));
+    throw argument_error("{}: \"{}\" is not UTF-8, which YAML requires; {}", node, text, remedy);
   };
   const char* const number = "use the number of the class";
   const auto check_source = [&](const std::string& node, const SourceSpec& source) {

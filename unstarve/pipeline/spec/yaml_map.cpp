@@ -8,7 +8,7 @@
 #include <map>
 #include <system_error>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/spec/faults.h"
 
 namespace unstarve {
@@ -23,8 +23,7 @@ std::string found_in(const YAML::Node& node) {
 
 YamlMap::YamlMap(const YAML::Node& node, std::string path) : node_(node), path_(std::move(path)) {
   if (node_.IsDefined() && !node_.IsNull() && !node_.IsMap())
-    throw Error(ErrorKind::kInput,
-                fmt::format("{}: line {}: expected a mapping (key: value)", path_, node_.Mark().line + 1));
+    throw input_error("{}: line {}: expected a mapping (key: value)", path_, node_.Mark().line + 1);
   if (!node_.IsMap()) return;
   // yaml-cpp accepts duplicate keys and uses the first; other parsers use the last.
   std::map<std::string, int> lines;
@@ -32,8 +31,8 @@ YamlMap::YamlMap(const YAML::Node& node, std::string path) : node_(node), path_(
     const int line = entry.first.Mark().line + 1;
     const auto [first, inserted] = lines.emplace(entry.first.Scalar(), line);
     if (!inserted)
-      throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: found a second time, first on line {}; expected once",
-                                                 path_, first->first, line, first->second));
+      throw input_error("{}.{}: line {}: found a second time, first on line {}; expected once", path_, first->first,
+                        line, first->second);
   }
 }
 
@@ -41,7 +40,7 @@ YamlMap YamlMap::parse(const std::string& text, const std::string& name) {
   try {
     return YamlMap(YAML::Load(text), name);
   } catch (const YAML::Exception& error) {
-    throw Error(ErrorKind::kInput, fmt::format("{}: not YAML: line {}: {}", name, error.mark.line + 1, error.msg));
+    throw input_error("{}: not YAML: line {}: {}", name, error.mark.line + 1, error.msg);
   }
 }
 
@@ -55,7 +54,7 @@ bool YamlMap::is_word(const std::string& key) const {
 
 void YamlMap::fail(const std::string& key, const std::string& what) const {
   const int line = has(key) ? node_[key].Mark().line + 1 : node_.Mark().line + 1;
-  throw Error(ErrorKind::kInput, fmt::format("{}.{}: line {}: {}", path_, key, line, what));
+  throw input_error("{}.{}: line {}: {}", path_, key, line, what);
 }
 
 std::string YamlMap::location(const std::string& node) const {
@@ -102,8 +101,8 @@ void YamlMap::read_list(const std::string& key, std::vector<T>& value, const cha
   value.assign(list.size(), {});
   for (std::size_t i = 0; i < list.size(); ++i)
     if (!YAML::convert<T>::decode(list[i], value[i]))
-      throw Error(ErrorKind::kInput, fmt::format("{}.{}[{}]: line {}: found {}; expected {}", path_, key, i,
-                                                 list[i].Mark().line + 1, found_in(list[i]), element));
+      throw input_error("{}.{}[{}]: line {}: found {}; expected {}", path_, key, i, list[i].Mark().line + 1,
+                        found_in(list[i]), element);
 }
 
 void YamlMap::get(const std::string& key, std::string& value) { read(key, value, "text"); }

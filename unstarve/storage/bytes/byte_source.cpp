@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -20,9 +20,8 @@ void ByteSource::read_many(std::span<const ReadRange> ranges) const {
 
 void check_range(const ByteSource& source, std::uint64_t offset, std::size_t length) {
   if (offset <= source.size() && length <= source.size() - offset) return;
-  throw Error(ErrorKind::kArgument, "read " + source.name() + ": " + std::to_string(length) + " bytes at offset " +
-                                        std::to_string(offset) + " are beyond its end at " +
-                                        std::to_string(source.size()));
+  throw argument_error("read {}: {} bytes at offset {} are beyond its end at {}", source.name(), length, offset,
+                       source.size());
 }
 
 std::string read_text(const ByteSource& source, std::uint64_t max_bytes) {

@@ -16,7 +16,7 @@
 #include <optional>
 
 #include "unstarve/core/cancel.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/decoder_cache.h"
 #include "unstarve/storage/bytes/inflater.h"
@@ -38,7 +38,7 @@ class Forward final : public InflatingForward {
 
   std::span<const std::uint8_t> at(std::uint64_t offset, std::size_t length) override {
     throw_if_cancelled();
-    if (offset < begin_) throw Error(ErrorKind::kInternal, "inflate " + name() + ": a scan went backwards");
+    if (offset < begin_) throw internal_error("inflate {}: a scan went backwards", name());
     drop_before(offset);
     while (held_ < length && grow()) {
     }
@@ -153,9 +153,8 @@ class InflatedBytes final : public ByteSource {
         DecoderCache::of_process().take(this, points == 0 ? 0 : out_of(points - 1), offset);
     if (!decoder) decoder = decoder_at(points, offset);
     if (decoder->read(offset, out) < out.size()) {
-      throw Error(ErrorKind::kInput, "inflate " + name() + ": the stream ends at " +
-                                         std::to_string(decoder->position()) + " bytes of output, its index says " +
-                                         std::to_string(size_));
+      throw input_error("inflate {}: the stream ends at {} bytes of output, its index says {}", name(),
+                        decoder->position(), size_);
     }
     DecoderCache::of_process().give(this, std::move(decoder));
   }
@@ -169,8 +168,7 @@ class InflatedBytes final : public ByteSource {
 
  private:
   [[noreturn]] void damaged(const std::string& what) const {
-    throw Error(ErrorKind::kInput, "inflate " + source_->name() + ": its list of seek points " + what +
-                                       ". Delete the index to rebuild it");
+    throw input_error("inflate {}: its list of seek points {}. Delete the index to rebuild it", source_->name(), what);
   }
 
   std::uint64_t out_of(std::uint64_t point) const {
@@ -248,7 +246,7 @@ std::optional<std::vector<std::uint8_t>> deflate_head(std::span<const std::uint8
   std::vector<std::uint8_t> out(limit);
   z_stream stream{};
   if (::inflateInit2(&stream, compression == Compression::kGzip ? 31 : 15) != Z_OK) {
-    throw Error(ErrorKind::kMemory, "inflate: no memory for zlib");
+    throw memory_error("inflate: no memory for zlib");
   }
   stream.next_in = const_cast<Bytef*>(head.data());  // zlib does not write to its input
   stream.avail_in = static_cast<uInt>(head.size());

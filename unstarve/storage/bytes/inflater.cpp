@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -41,13 +41,13 @@ Inflater::~Inflater() { ::inflateEnd(&stream_); }
 
 void Inflater::begin(int window_bits) {
   if (::inflateInit2(&stream_, window_bits) != Z_OK) {
-    throw Error(ErrorKind::kMemory, "inflate " + source_.name() + ": no memory for zlib");
+    throw memory_error("inflate {}: no memory for zlib", source_.name());
   }
 }
 
 void Inflater::damaged(const std::string& what) const {
-  throw Error(ErrorKind::kInput, "inflate " + source_.name() + ": the compressed stream is damaged near offset " +
-                                     std::to_string(input_.position()) + ": " + what);
+  throw input_error("inflate {}: the compressed stream is damaged near offset {}: {}", source_.name(),
+                    input_.position(), what);
 }
 
 // Sets zlib's next input; false at the end of the input.
@@ -102,9 +102,9 @@ std::size_t Inflater::produce(std::span<std::uint8_t> out, bool stop_at_points) 
     if (result == Z_STREAM_END) {
       next_member();
     } else if (result == Z_MEM_ERROR) {
-      throw Error(ErrorKind::kMemory, "inflate " + source_.name() + ": no memory for zlib");
+      throw memory_error("inflate {}: no memory for zlib", source_.name());
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      damaged(stream_.msg != nullptr ? stream_.msg : "zlib error " + std::to_string(result));
+      damaged(stream_.msg != nullptr ? stream_.msg : fmt::format("zlib error {}", result));
     } else if (stop_at_points && at_seek_point()) {
       return done;
     }

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 
 namespace unstarve {
@@ -36,27 +36,26 @@ bool begins_as_zstd(std::span<const std::uint8_t> head) noexcept {
 
 ZstdDecoder::ZstdDecoder(const ByteSource& source, const SeekPoint& point)
     : StreamDecoder(point.out), source_(source), state_(::ZSTD_createDCtx()), input_(source, point.in) {
-  if (state_ == nullptr) throw Error(ErrorKind::kMemory, "decompress " + source.name() + ": no memory for libzstd");
+  if (state_ == nullptr) throw memory_error("decompress {}: no memory for libzstd", source.name());
   ::ZSTD_DCtx_setParameter(state_, ZSTD_d_windowLogMax, kMaxZstdWindowLog);
 }
 
 ZstdDecoder::~ZstdDecoder() { ::ZSTD_freeDCtx(state_); }
 
 void ZstdDecoder::damaged(const std::string& what) const {
-  throw Error(ErrorKind::kInput, "decompress " + source_.name() + ": the Zstandard stream is damaged near offset " +
-                                     std::to_string(input_.position()) + ": " + what);
+  throw input_error("decompress {}: the Zstandard stream is damaged near offset {}: {}", source_.name(),
+                    input_.position(), what);
 }
 
 void ZstdDecoder::rejected(std::size_t result) const {
-  const std::string frame = "decompress " + source_.name() + ": the frame at offset " + std::to_string(frame_);
+  const std::string frame = fmt::format("decompress {}: the frame at offset {}", source_.name(), frame_);
   switch (::ZSTD_getErrorCode(result)) {
     case ZSTD_error_frameParameter_windowTooLarge:
-      throw Error(ErrorKind::kInput, frame + " needs a window of more than 2^" + std::to_string(kMaxZstdWindowLog) +
-                                         " bytes; compress it again without --long, or with --long=" +
-                                         std::to_string(kMaxZstdWindowLog) + " at most");
-    case ZSTD_error_dictionary_wrong:
-      throw Error(ErrorKind::kInput, frame + " needs a dictionary; compress it again without one");
-    case ZSTD_error_memory_allocation: throw Error(ErrorKind::kMemory, frame + ": no memory for its window");
+      throw input_error(
+          "{} needs a window of more than 2^{} bytes; compress it again without --long, or with --long={} at most",
+          frame, kMaxZstdWindowLog, kMaxZstdWindowLog);
+    case ZSTD_error_dictionary_wrong: throw input_error("{} needs a dictionary; compress it again without one", frame);
+    case ZSTD_error_memory_allocation: throw memory_error("{}: no memory for its window", frame);
     default: damaged(::ZSTD_getErrorName(result));
   }
 }

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/cache/record_arena.h"
 
@@ -128,8 +128,8 @@ class MemoryCache final : public EncodedCache {
 std::shared_ptr<const EncodedCache> cache_encoded(std::shared_ptr<const Dataset> inner,
                                                   std::shared_ptr<ByteBudget> room) {
   if (inner->field_index(FieldKind::kEncodedImage) < 0) {
-    throw Error(ErrorKind::kArgument,
-                "cache: " + inner->format() + " holds raw pixels in memory, which need no cache of encoded records");
+    throw argument_error("cache: {} holds raw pixels in memory, which need no cache of encoded records",
+                         inner->format());
   }
   return std::make_shared<MemoryCache>(std::move(inner), std::move(room));
 }

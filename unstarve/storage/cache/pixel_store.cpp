@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/cache/pixel_file.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -59,7 +59,7 @@ class MappedStore final : public PixelStore {
       entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
       // Other users may return memory to the shared budget.
       if (file_.used().load(std::memory_order_relaxed) + bytes > room_->size())
-        stop("its limit of " + std::to_string(room_->size()) + " bytes is reached", false);
+        stop(fmt::format("its limit of {} bytes is reached", room_->size()), false);
       return;
     }
     const std::uint64_t offset = file_.used().fetch_add(bytes, std::memory_order_relaxed);
@@ -67,7 +67,7 @@ class MappedStore final : public PixelStore {
       file_.used().fetch_sub(bytes, std::memory_order_relaxed);
       if (room_) room_->give_back(bytes);
       entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
-      stop("its limit of " + std::to_string(file_.limit()) + " bytes is reached", false);
+      stop(fmt::format("its limit of {} bytes is reached", file_.limit()), false);
       return;
     }
     std::uint32_t crc = 0;
@@ -117,9 +117,9 @@ class MappedStore final : public PixelStore {
     const int reason = file_.write(offset, bytes);
     if (reason == 0) return true;
     const std::uint64_t used = file_.used().load(std::memory_order_relaxed);
-    stop("writing to it failed after " + std::to_string(used) +
-             " bytes of pixels: " + std::generic_category().message(reason),
-         true);
+    stop(
+        fmt::format("writing to it failed after {} bytes of pixels: {}", used, std::generic_category().message(reason)),
+        true);
     return false;
   }
 
@@ -170,7 +170,7 @@ class NoStore final : public PixelStore {
 std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& file, const std::string& key,
                                                    std::uint64_t samples, std::uint64_t limit_bytes,
                                                    std::shared_ptr<ByteBudget> room) {
-  if (limit_bytes == 0) throw Error(ErrorKind::kArgument, "cache: a limit of 0 bytes keeps nothing; give one above 0");
+  if (limit_bytes == 0) throw argument_error("cache: a limit of 0 bytes keeps nothing; give one above 0");
   const std::uint64_t limit = rounded(limit_bytes, PixelFile::kPage);
   try {
     return std::make_shared<MappedStore>(file, key, samples, limit, std::move(room));

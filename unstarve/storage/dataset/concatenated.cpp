@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -16,8 +16,8 @@ class Concatenated final : public Dataset {
     // Throws unless dataset i and the first dataset agree on `property`.
     const auto agree = [&](std::size_t i, const std::string& property, bool actual, bool expected) {
       if (actual == expected) return;
-      throw Error(ErrorKind::kArgument, operation + ": " + names[actual ? i : 0] + " " + property + ", " +
-                                            names[actual ? 0 : i] + " does not; expected the same for all sources");
+      throw argument_error("{}: {} {}, {} does not; expected the same for all sources", operation,
+                           names[actual ? i : 0], property, names[actual ? 0 : i]);
     };
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Dataset& data = *parts[i];
@@ -25,7 +25,7 @@ class Concatenated final : public Dataset {
           std::move(parts[i]), data.field_index(FieldKind::kEncodedImage), data.field_index(FieldKind::kLabel), {}};
       const FieldKind kind = part.image >= 0 ? FieldKind::kEncodedImage : FieldKind::kPixels;
       if (part.image < 0) part.image = data.field_index(FieldKind::kPixels);
-      if (part.image < 0) throw Error(ErrorKind::kArgument, operation + ": " + names[i] + " has no images");
+      if (part.image < 0) throw argument_error("{}: {} has no images", operation, names[i]);
       if (i == 0) {
         fields_ = {{"image", kind}};
         if (part.label >= 0) fields_.push_back({"label", FieldKind::kLabel});
@@ -40,7 +40,7 @@ class Concatenated final : public Dataset {
   }
 
   [[nodiscard]] std::string format() const override {
-    return std::to_string(parts_.size()) + " sources, the first " + parts_[0].data->format();
+    return fmt::format("{} sources, the first {}", parts_.size(), parts_[0].data->format());
   }
   [[nodiscard]] std::uint64_t size() const override { return begin_.back(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
@@ -151,8 +151,7 @@ class Concatenated final : public Dataset {
     const std::vector<std::int64_t>& labels = parts_[part].labels;
     if (labels.empty()) return label;
     if (label < 0 || label >= static_cast<std::int64_t>(labels.size()))
-      throw Error(ErrorKind::kInput, location(id) + ": label " + std::to_string(label) + "; expected 0 to " +
-                                         std::to_string(labels.size() - 1));
+      throw input_error("{}: label {}; expected 0 to {}", location(id), label, labels.size() - 1);
     return labels[static_cast<std::size_t>(label)];
   }
 
@@ -180,7 +179,7 @@ class Concatenated final : public Dataset {
 
 std::shared_ptr<const Dataset> concatenate(std::vector<std::shared_ptr<const Dataset>> parts,
                                            const std::vector<std::string>& names, const std::string& operation) {
-  if (parts.empty()) throw Error(ErrorKind::kArgument, operation + ": no source is given; expected one or more");
+  if (parts.empty()) throw argument_error("{}: no source is given; expected one or more", operation);
   return std::make_shared<Concatenated>(std::move(parts), names, operation);
 }
 

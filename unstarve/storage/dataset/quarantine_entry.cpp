@@ -6,7 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/utf8.h"
 
 namespace unstarve {
@@ -63,7 +63,7 @@ std::string quarantine_line(const RecordLocation& location, std::string reason) 
 
 QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where) {
   const auto reject = [&](const std::string& what) {
-    throw Error(ErrorKind::kInput, where + ": " + what + R"(; expected {"file": "...", "offset": 0, "reason": "..."})");
+    throw input_error("{}: {}{}", where, what, R"(; expected {"file": "...", "offset": 0, "reason": "..."})");
   };
   if (!json.is_object()) reject("not a JSON object");
   QuarantineEntry entry;

@@ -5,8 +5,8 @@
 #include <limits>
 #include <set>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/crc32.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
@@ -47,21 +47,21 @@ void check_name(const std::string& name, std::set<std::string>& used) {
   const bool plain = std::all_of(name.begin(), name.end(),
                                  [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; });
   if (!plain || name.empty() || name.size() >= kNameBytes || name == kRecordsName || !used.insert(name).second) {
-    throw Error(ErrorKind::kArgument, "write index: the name '" + name + "' is invalid or repeated; expected 1 to " +
-                                          std::to_string(kNameBytes - 1) + " characters a-z, 0-9 and -");
+    throw argument_error(
+        "write index: the name '{}' is invalid or repeated; expected 1 to {} characters a-z, 0-9 and -", name,
+        kNameBytes - 1);
   }
 }
 
 Section blobs_section(const IndexBlobs& kind, std::size_t records) {
   if (kind.blobs.size() != records) {
-    throw Error(ErrorKind::kArgument, "write index: " + std::to_string(kind.blobs.size()) + " blobs '" + kind.name +
-                                          "' for " + std::to_string(records) + " records");
+    throw argument_error("write index: {} blobs '{}' for {} records", kind.blobs.size(), kind.name, records);
   }
   Section section{kind.name, kBlobsKind, 0, {}};
   std::uint64_t offset = 0;
   for (const std::vector<std::uint8_t>& blob : kind.blobs) {
     if (blob.size() > std::numeric_limits<std::uint32_t>::max()) {
-      throw Error(ErrorKind::kArgument, "write index: a blob '" + kind.name + "' over 4 GiB");
+      throw argument_error("write index: a blob '{}' over 4 GiB", kind.name);
     }
     std::string entry;
     append_little(entry, offset);
@@ -92,8 +92,7 @@ struct IndexText {
 }  // namespace
 
 void IndexView::damaged(std::uint64_t offset, const std::string& what) const {
-  throw Error(ErrorKind::kInput, "read index " + name_ + ": damaged at offset " + std::to_string(offset) + ": " + what +
-                                     ". Delete it to rebuild it");
+  throw input_error("read index {}: damaged at offset {}: {}. Delete it to rebuild it", name_, offset, what);
 }
 
 IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {
@@ -101,10 +100,10 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
     damaged(0, "not an index (magic bytes missing)");
   const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + 8);
   if (version != kIndexVersion) {
-    damaged(8, "version " + std::to_string(version) + "; expected " + std::to_string(kIndexVersion));
+    damaged(8, fmt::format("version {}; expected {}", version, kIndexVersion));
   }
   if (bytes.size() < kHeaderBytes) {
-    damaged(bytes.size(), "the file ends within its header of " + std::to_string(kHeaderBytes) + " bytes");
+    damaged(bytes.size(), fmt::format("the file ends within its header of {} bytes", kHeaderBytes));
   }
   if (crc32(bytes.first(52)) != load_little<std::uint32_t>(bytes.data() + 52)) damaged(0, "checksum of the header");
   const std::uint32_t sections = load_little<std::uint32_t>(bytes.data() + 12);
@@ -112,12 +111,12 @@ IndexView::IndexView(std::span<const std::uint8_t> bytes, std::string name) : by
   data_ = {load_little<std::uint64_t>(bytes.data() + 24), load_little<std::int64_t>(bytes.data() + 32)};
   const std::uint64_t file_bytes = load_little<std::uint64_t>(bytes.data() + 40);
   if (file_bytes != bytes.size()) {
-    damaged(40, "the file has " + std::to_string(bytes.size()) + " bytes; expected " + std::to_string(file_bytes));
+    damaged(40, fmt::format("the file has {} bytes; expected {}", bytes.size(), file_bytes));
   }
   // Every record has at least 32 bytes, which bounds every product below.
-  if (count_ > bytes.size() / kRecordBytes) damaged(16, std::to_string(count_) + " records do not fit into the file");
+  if (count_ > bytes.size() / kRecordBytes) damaged(16, fmt::format("{} records do not fit into the file", count_));
   if (sections > kMaxSections || sections > (bytes.size() - kHeaderBytes) / kSectionBytes) {
-    damaged(12, std::to_string(sections) + " sections do not fit into the file");
+    damaged(12, fmt::format("{} sections do not fit into the file", sections));
   }
   const auto table = bytes.subspan(kHeaderBytes, sections * kSectionBytes);
   if (crc32(table) != load_little<std::uint32_t>(bytes.data() + 48)) damaged(kHeaderBytes, "checksum of the sections");
@@ -133,7 +132,7 @@ void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> 
   const std::uint64_t length = load_little<std::uint64_t>(entry.data() + 32);
   const std::uint32_t crc = load_little<std::uint32_t>(entry.data() + 40);
   const std::uint32_t kind = load_little<std::uint32_t>(entry.data() + 44);
-  if (name.empty() || name.size() == kNameBytes) damaged(at, "name of section " + std::to_string(number));
+  if (name.empty() || name.size() == kNameBytes) damaged(at, fmt::format("name of section {}", number));
   if (offset > bytes_.size() || length > bytes_.size() - offset) {
     damaged(at, "section '" + name + "' is outside of the file");
   }
@@ -149,7 +148,7 @@ void IndexView::add_section(std::uint32_t number, std::span<const std::uint8_t> 
   } else if (kind == kPartKind) {
     parts_.push_back({name, section, crc});
   } else {
-    damaged(at, "section '" + name + "' of unknown kind " + std::to_string(kind));
+    damaged(at, fmt::format("section '{}' of unknown kind {}", name, kind));
   }
 }
 
@@ -157,8 +156,7 @@ void IndexView::add_records(std::uint64_t at, std::span<const std::uint8_t> sect
   const std::uint64_t blocks = (count_ + kBlockRecords - 1) / kBlockRecords;
   const std::uint64_t expected = count_ * kRecordBytes + blocks * kBlockCrcBytes;
   if (has_records_ || section.size() != expected) {
-    damaged(at, "records take " + std::to_string(section.size()) + " bytes; expected one section of " +
-                    std::to_string(expected));
+    damaged(at, fmt::format("records take {} bytes; expected one section of {}", section.size(), expected));
   }
   has_records_ = true;
   records_ = section.first(count_ * kRecordBytes);
@@ -200,7 +198,7 @@ std::span<const std::uint8_t> IndexView::blob(int kind, std::uint64_t id) const 
   const std::uint8_t* const entry = blobs.table.data() + id * kBlobEntryBytes;
   const std::uint64_t begin = load_little<std::uint64_t>(entry);
   const std::uint32_t length = load_little<std::uint32_t>(entry + 8);
-  const std::string what = "'" + blobs.name + "' of record " + std::to_string(id);
+  const std::string what = fmt::format("'{}' of record {}", blobs.name, id);
   if (begin > blobs.bytes.size() || length > blobs.bytes.size() - begin) {
     damaged(static_cast<std::uint64_t>(entry - bytes_.data()), what + " is outside of its section");
   }

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/remote.h"
@@ -73,9 +73,8 @@ std::vector<std::string> pack_classes(std::span<const std::string> shards) {
   if (!manifest.contains("classes") || !manifest["classes"].is_array()) return classes;
   for (const Json& name : manifest["classes"]) {
     if (!name.is_string()) {
-      throw Error(ErrorKind::kInput, "read " + shown_name(folder + kName) + ": class " +
-                                         std::to_string(classes.size()) +
-                                         " is not a string. Recreate the folder with unstarve pack");
+      throw input_error("read {}: class {} is not a string. Recreate the folder with unstarve pack",
+                        shown_name(folder + kName), classes.size());
     }
     classes.push_back(name);
   }

@@ -6,8 +6,8 @@
 #include <set>
 #include <thread>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
@@ -54,7 +54,7 @@ struct RecordFiles::Found {
 RecordFiles::RecordFiles(std::vector<Shard> shards, std::shared_ptr<const RecordFormat> format,
                          const RecordFilesOptions& options)
     : format_(std::move(format)) {
-  if (shards.empty()) throw Error(ErrorKind::kArgument, "open " + format_->name() + ": no shard was given");
+  if (shards.empty()) throw argument_error("open {}: no shard was given", format_->name());
   open_shards(std::move(shards), options);
   std::vector<std::string> paths;
   for (const auto& shard : shards_) paths.push_back(shard->path);
@@ -91,13 +91,12 @@ void RecordFiles::open_shards(std::vector<Shard> shards, const RecordFilesOption
 
 void RecordFiles::reject_empty() const {
   const std::string shown = shards_.front()->stored->name() + (shards_.size() > 1 ? ", ..." : "");
-  if (size() == 0) throw Error(ErrorKind::kInput, "open " + format_->name() + " " + shown + ": it holds no record");
+  if (size() == 0) throw input_error("open {} {}: it holds no record", format_->name(), shown);
   std::uint64_t damaged = 0;
   for (const auto& shard : shards_) damaged += shard->index->summary().damaged;
   if (damaged < size()) return;
-  throw Error(ErrorKind::kInput,
-              "open " + format_->name() + " " + shown + ": none of its " + std::to_string(size()) +
-                  " records can be read; the first: " + shards_[part_of(begins_, 0)]->index->reason(0));
+  throw input_error("open {} {}: none of its {} records can be read; the first: {}", format_->name(), shown, size(),
+                    shards_[part_of(begins_, 0)]->index->reason(0));
 }
 
 // One numbering for all shards: the numbers of the records, or the sorted names.
@@ -115,8 +114,8 @@ void RecordFiles::number_classes() {
     for (const auto& [number, name] : summary.class_names) names.insert(name);
   }
   if (numbered != nullptr && named != nullptr) {
-    throw Error(ErrorKind::kInput, "open " + format_->name() + ": classes are numbers in " + numbered->stored->name() +
-                                       " and names in " + named->stored->name() + "; expected the same of all shards");
+    throw input_error("open {}: classes are numbers in {} and names in {}; expected the same of all shards",
+                      format_->name(), numbered->stored->name(), named->stored->name());
   }
   labelled_ = numbered != nullptr || named != nullptr;
   if (names.size() > kFewTexts && names.size() > size() / 2)
@@ -144,10 +143,10 @@ bool RecordFiles::take_packed_names(std::uint32_t classes) {
   std::vector<std::string> names = pack_classes(files);
   if (names.empty()) return false;
   if (names.size() < classes) {
-    throw Error(ErrorKind::kInput, "open " + format_->name() + " " + files.front() + ": it has the class number " +
-                                       std::to_string(classes - 1) + ", the manifest.json next to it names " +
-                                       std::to_string(names.size()) +
-                                       " classes. Run unstarve verify to find which is wrong");
+    throw input_error(
+        "open {} {}: it has the class number {}, the manifest.json next to it names {} classes. Run unstarve verify to "
+        "find which is wrong",
+        format_->name(), files.front(), classes - 1, names.size());
   }
   classes_ = std::move(names);
   return true;
@@ -224,13 +223,12 @@ bool RecordFiles::is_outside(const Found& found) {
 RecordFiles::Found RecordFiles::check(std::uint64_t id) const {
   Found found = find(id);
   if (found.entry.label == kDamagedLabel) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": " + found.shard->index->reason(found.number));
+    throw input_error("read {}: {}", location(id), found.shard->index->reason(found.number));
   }
   if (is_outside(found) && found.shard->index->repair()) found = find(id);
   if (is_outside(found)) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": its index gives it " +
-                                       std::to_string(found.entry.length) + " bytes, the shard has " +
-                                       std::to_string(found.shard->bytes->size()));
+    throw input_error("read {}: its index gives it {} bytes, the shard has {}", location(id), found.entry.length,
+                      found.shard->bytes->size());
   }
   return found;
 }
@@ -255,7 +253,7 @@ void RecordFiles::fill(const Found& found, std::uint64_t id, std::span<const std
   }
   if (!labelled_) return;
   const std::int64_t label = label_of(found);
-  if (label < 0) throw Error(ErrorKind::kInput, "read " + location(id) + ": the record has no label, others have");
+  if (label < 0) throw input_error("read {}: the record has no label, others have", location(id));
   record.values[1] = {};
   record.values[1].integer = label;
 }

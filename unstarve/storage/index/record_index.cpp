@@ -8,8 +8,8 @@
 #include <unordered_map>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_paths.h"
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t kProbeBytes = 1024;
 
 std::string made_by(const RecordFormat& format) {
-  return format.name() + " " + std::to_string(format.scan_version()) + " " + format.variant();
+  return fmt::format("{} {} {}", format.name(), format.scan_version(), format.variant());
 }
 
 // A valid index at `path`; nothing if it must be built.
@@ -43,7 +43,7 @@ std::optional<ShardIndex> read_saved(const fs::path& path, const SourceStamp& da
 ShardSummary read_summary(const IndexView& view) {
   constexpr std::size_t kFront = 20;
   const auto bytes = view.part("summary");
-  if (!bytes || bytes->size() < kFront) throw Error(ErrorKind::kInput, "read index: it has no summary");
+  if (!bytes || bytes->size() < kFront) throw input_error("read index: it has no summary");
   const std::uint8_t* const p = bytes->data();
   ShardSummary summary;
   summary.compression = static_cast<Compression>(load_little<std::uint32_t>(p));
@@ -51,18 +51,18 @@ ShardSummary read_summary(const IndexView& view) {
   summary.classes = load_little<std::uint32_t>(p + 8);
   summary.damaged = load_little<std::uint64_t>(p + 12);
   for (std::size_t at = kFront; at < bytes->size();) {
-    if (bytes->size() - at < 8) throw Error(ErrorKind::kInput, "read index: its class names are cut short");
+    if (bytes->size() - at < 8) throw input_error("read index: its class names are cut short");
     const std::uint32_t number = load_little<std::uint32_t>(p + at);
     const std::uint32_t length = load_little<std::uint32_t>(p + at + 4);
     at += 8;
     if (bytes->size() - at < length || number >= summary.classes) {
-      throw Error(ErrorKind::kInput, "read index: its class names are damaged");
+      throw input_error("read index: its class names are damaged");
     }
     summary.class_names.emplace_back(number, std::string(reinterpret_cast<const char*>(p + at), length));
     at += length;
   }
   if (summary.compression > Compression::kZstd || summary.labels > LabelKind::kNames || summary.classes > kMaxClasses) {
-    throw Error(ErrorKind::kInput, "read index: its summary is damaged");
+    throw input_error("read index: its summary is damaged");
   }
   return summary;
 }
@@ -88,9 +88,8 @@ void reject_other_format(const ByteSource& shard, const RecordFormat& format, Fo
     if (error.kind() != ErrorKind::kInput) throw;  // damage, which the scan reports
   }
   if (found.empty() || found == format.name()) return;
-  throw Error(ErrorKind::kInput, "open " + format.name() + " " + shard.name() + ": it begins as " + std::string(found) +
-                                     "; expected " + format.name() +
-                                     " as in the other shards. Pass shards of one format");
+  throw input_error("open {} {}: it begins as {}; expected {} as in the other shards. Pass shards of one format",
+                    format.name(), shard.name(), found, format.name());
 }
 
 // Collects the result of a scan and writes the bytes of an index.
@@ -127,8 +126,8 @@ class RecordIndexBuilder final : public RecordSink {
 void RecordIndexBuilder::add(const ScannedRecord& record) {
   if (record.label && (*record.label < 0 || *record.label >= kMaxClasses)) {
     add_damaged(record.offset, record.length,
-                "label " + std::to_string(*record.label) + " is no class number; expected 0 to " +
-                    std::to_string(kMaxClasses - 1) + "; another field may hold the label");
+                fmt::format("label {} is no class number; expected 0 to {}; another field may hold the label",
+                            *record.label, kMaxClasses - 1));
     name_member(record.member);
     return;
   }
@@ -206,8 +205,9 @@ std::string RecordIndexBuilder::summary(Compression compression, LabelKind kind)
 std::string RecordIndexBuilder::finish(const SourceStamp& data, const std::string& made_by, Compression compression,
                                        std::string points, const std::string& shard) {
   if (numbers_below_ > 0 && !names_.empty()) {
-    throw Error(ErrorKind::kInput, "index " + shard + ": some records have a class number and others only a name ('" +
-                                       names_in_order_.front() + "'); expected the same for all");
+    throw input_error(
+        "index {}: some records have a class number and others only a name ('{}'); expected the same for all", shard,
+        names_in_order_.front());
   }
   const LabelKind kind = !names_.empty()      ? LabelKind::kNames
                          : numbers_below_ > 0 ? LabelKind::kNumbers

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
@@ -108,9 +108,10 @@ bool RepairingIndex::repair(const Version& version) const {
   auto rebuilt = std::make_unique<const Version>(
       rebuild_index(*shard_, *format_, save_, version.index.view().name(), note_), shard_);
   if (rebuilt->index.view().size() != size() || rebuilt->index.summary() != summary()) {
-    throw Error(ErrorKind::kInput, "read " + shard_->name() + ": its index was damaged, and after a rebuild it has " +
-                                       std::to_string(rebuilt->index.view().size()) + " records after " +
-                                       std::to_string(size()) + ": the shard has changed since it was opened");
+    throw input_error(
+        "read {}: its index was damaged, and after a rebuild it has {} records after {}: the shard has changed since "
+        "it was opened",
+        shard_->name(), rebuilt->index.view().size(), size());
   }
   if (!note_.empty()) emit_notice(note_);
   second_ = std::move(rebuilt);

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -30,8 +30,7 @@ class UringReader final : public BatchReader {
   explicit UringReader(int depth) : depth_(static_cast<std::size_t>(depth)) {
     const int error = ::io_uring_queue_init(static_cast<unsigned>(depth), &ring_, 0);
     if (error < 0) {
-      throw Error(ErrorKind::kMissing,
-                  std::string("io_uring: the kernel or the container does not permit it: ") + std::strerror(-error));
+      throw missing_error("io_uring: the kernel or the container does not permit it: {}", std::strerror(-error));
     }
   }
   ~UringReader() override { ::io_uring_queue_exit(&ring_); }
@@ -102,7 +101,7 @@ class ThreadReader final : public BatchReader {
       for (int i = 0; i < depth; ++i) threads_.emplace_back([this] { work(); });
     } catch (const std::system_error& error) {
       close();  // threads that run are joined before the other members are destroyed
-      throw Error(ErrorKind::kMemory, std::string("start a reader thread: ") + error.what());
+      throw memory_error("start a reader thread: {}", error.what());
     }
   }
   ~ThreadReader() override { close(); }
@@ -157,7 +156,7 @@ class ThreadReader final : public BatchReader {
 
 std::unique_ptr<BatchReader> open_batch_reader(BatchReaderKind kind, int depth) {
   if (depth < 1 || depth > 1024) {
-    throw Error(ErrorKind::kArgument, "reads in flight: " + std::to_string(depth) + "; expected 1 to 1024");
+    throw argument_error("reads in flight: {}; expected 1 to 1024", depth);
   }
   if (kind == BatchReaderKind::kThreads) return std::make_unique<ThreadReader>(depth);
   try {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/credential_helper.h"
 #include "unstarve/storage/remote/http/text.h"
 
@@ -33,8 +33,7 @@ RemoteUrl endpoint_of(const BucketSettings& settings, const std::string& region)
     url.scheme = Scheme::kS3;  // reported below, without the URL, which may contain secrets
   }
   if (url.is_bucket() || !url.user.empty() || !url.query.empty()) {
-    throw Error(
-        ErrorKind::kArgument,
+    throw argument_error(
         "open bucket: the endpoint is not http[s]://host[:port][/path] without user and query (AWS_ENDPOINT_URL, "
         "endpoint_url, GS_ENDPOINT_URL, AZURE_STORAGE_SERVICE_ENDPOINT)");
   }
@@ -55,7 +54,7 @@ bool reports_expiry(long status, const std::string& reason) {
 BucketAddress address_of(const BucketSettings& settings, BucketAddressing addressing, const std::string& region,
                          const std::string& bucket, const std::string& key) {
   if (percent_encode(region, false) != region) {
-    throw Error(ErrorKind::kArgument, "S3 region '" + region + "': letters, digits and '-' are expected");
+    throw argument_error("S3 region '{}': letters, digits and '-' are expected", region);
   }
   const RemoteUrl endpoint = endpoint_of(settings, region.empty() ? kDefaultRegion : region);
   std::string base = endpoint.path;

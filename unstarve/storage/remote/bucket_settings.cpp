@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
@@ -14,8 +14,8 @@ std::optional<SigningKey> read_key(const Environment& environment, const std::st
   const auto id = environment(id_name), secret = environment(secret_name), token = environment(token_name);
   if (!id && !secret) return std::nullopt;
   const auto reject = [&](const std::string& found) {
-    throw Error(ErrorKind::kArgument, "read credentials " + id_name + " and " + secret_name + ": " + found +
-                                          "; expected both. Set or unset both");
+    throw argument_error("read credentials {} and {}: {}; expected both. Set or unset both", id_name, secret_name,
+                         found);
   };
   if (!id) reject("a secret without its access key id");
   if (!secret) reject("an access key id without its secret");
@@ -61,9 +61,9 @@ BucketSettings read_az(const Environment& environment, const AskHelper& ask) {
   }
   settings.endpoint_url = first_of(environment, {"AZURE_STORAGE_SERVICE_ENDPOINT"}, settings.endpoint_url);
   if (settings.endpoint_url.empty()) {
-    throw Error(ErrorKind::kArgument,
-                "open az:// URL: found no storage account; expected its name in AZURE_STORAGE_ACCOUNT, or "
-                "AZURE_STORAGE_CONNECTION_STRING. Set one of them");
+    throw argument_error(
+        "open az:// URL: found no storage account; expected its name in AZURE_STORAGE_ACCOUNT, or "
+        "AZURE_STORAGE_CONNECTION_STRING. Set one of them");
   }
   settings.addressing_style = "path";
   return settings;

@@ -7,7 +7,7 @@
 #include <new>
 #include <optional>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
@@ -35,8 +35,8 @@ class ElementReader {
     if (xml.size() > std::size_t{1} << 30) return "more than 1 GiB";
     const XML_Status status = XML_Parse(parser_, xml.data(), static_cast<int>(xml.size()), XML_TRUE);
     if (status == XML_STATUS_OK && !reason_) return std::nullopt;
-    return "line " + std::to_string(XML_GetCurrentLineNumber(parser_)) + ": " +
-           reason_.value_or(XML_ErrorString(XML_GetErrorCode(parser_)));
+    return fmt::format("line {}: {}", XML_GetCurrentLineNumber(parser_),
+                       reason_.value_or(XML_ErrorString(XML_GetErrorCode(parser_))));
   }
 
  protected:
@@ -187,7 +187,7 @@ bool decode_key(std::string& key) {
 
 ListPage parse_list_page(std::string_view xml, const std::string& name) {
   const auto reject = [&](const std::string& reason) {
-    throw Error(ErrorKind::kInput, "list " + name + ": the answer is no page of a list: " + reason);
+    throw input_error("list {}: the answer is no page of a list: {}", name, reason);
   };
   ListReader reader;
   if (const auto reason = reader.read(xml)) reject(*reason);

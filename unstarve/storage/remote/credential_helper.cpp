@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/module_loader.h"
 #include "unstarve/storage/remote/http/text.h"
 
@@ -47,7 +47,7 @@ Output run_python(const std::string& interpreter, const std::string& argument) {
 std::string value_of(const nlohmann::json& reply, const char* name, const std::string& operation) {
   const std::string value = reply.value(name, std::string());
   if (has_control(value)) {
-    throw Error(ErrorKind::kArgument, operation + ": found a control character in '" + name + "'; expected none");
+    throw argument_error("{}: found a control character in '{}'; expected none", operation, name);
   }
   return value;
 }
@@ -57,16 +57,15 @@ std::string value_of(const nlohmann::json& reply, const char* name, const std::s
 BucketSettings parse_helper_output(std::string_view output, const std::string& operation) {
   const std::size_t begin = output.rfind("\n{");
   if (begin == std::string_view::npos) {
-    throw Error(ErrorKind::kInternal, operation + ": found '" + std::string(trim(output).substr(0, kShownOutput)) +
-                                          "' as the output of Python; expected credentials as JSON");
+    throw internal_error("{}: found '{}' as the output of Python; expected credentials as JSON", operation,
+                         trim(output).substr(0, kShownOutput));
   }
   const std::string_view line = output.substr(begin + 1, output.find('\n', begin + 1) - begin - 1);
   const auto reply = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
   const auto value = [&](const char* name) { return value_of(reply, name, operation); };
   try {
-    if (!reply.is_object())
-      throw Error(ErrorKind::kInternal, operation + ": found invalid JSON as the output of Python");
-    if (reply.contains("error")) throw Error(ErrorKind::kArgument, operation + ": " + value("error"));
+    if (!reply.is_object()) throw internal_error("{}: found invalid JSON as the output of Python", operation);
+    if (reply.contains("error")) throw argument_error("{}: {}", operation, value("error"));
     BucketSettings settings;
     if (reply.contains("key")) settings.key = SigningKey{value("key"), value("secret"), value("token")};
     settings.bearer = value("bearer");
@@ -80,7 +79,7 @@ BucketSettings parse_helper_output(std::string_view output, const std::string& o
     }
     return settings;
   } catch (const nlohmann::json::exception&) {  // its text may contain a secret
-    throw Error(ErrorKind::kInternal, operation + ": found a value of another type in the output of Python");
+    throw internal_error("{}: found a value of another type in the output of Python", operation);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <stop_token>
 
 #include "unstarve/core/cancel.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve::remote {
@@ -70,7 +71,7 @@ void Engine::run() {
   } catch (const Error& error) {
     die(error);
   } catch (const std::exception& error) {
-    die(Error(ErrorKind::kInternal, std::string("remote reading ended: ") + error.what()));
+    die(internal_error("remote reading ended: {}", error.what()));
   }
 }
 
@@ -265,7 +266,7 @@ FetchJobPtr Engine::remove_active(FetchJob& job) {
 Error Engine::failure_of(const FetchJob& job, const std::string& reason) const {
   std::string text = job.fetch.action + " " + job.fetch.name;
   if (job.fetch.pin != nullptr) {
-    text += " at offset " + std::to_string(job.fetch.first) + " (" + std::to_string(job.fetch.length) + " bytes)";
+    text += fmt::format(" at offset {} ({} bytes)", job.fetch.first, job.fetch.length);
   }
   text += ": " + reason;
   if (job.attempts > 1) {

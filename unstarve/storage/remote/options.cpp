@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/bucket_settings.h"
 #include "unstarve/storage/remote/http/text.h"
 #include "unstarve/storage/remote/remote.h"
@@ -11,7 +11,7 @@ namespace unstarve {
 namespace {
 
 [[noreturn]] void reject_option(const std::string& name, const std::string& value, const char* expected) {
-  throw Error(ErrorKind::kArgument, name + "=" + value + ": expected " + expected);
+  throw argument_error("{}={}: expected {}", name, value, expected);
 }
 
 // Sets `target` if the variable is set.

@@ -1,15 +1,15 @@
 // All functions of remote.h in a build without libcurl, OpenSSL or expat.
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
 
 Error missing(const std::string& operation) {
-  return Error(ErrorKind::kMissing,
-               operation +
-                   ": this build cannot read remote objects (install libcurl4-openssl-dev, libssl-dev and "
-                   "libexpat1-dev, then configure with -DUNSTARVE_REMOTE=ON)");
+  return missing_error(
+      "{}: this build cannot read remote objects (install libcurl4-openssl-dev, libssl-dev and libexpat1-dev, then "
+      "configure with -DUNSTARVE_REMOTE=ON)",
+      operation);
 }
 
 }  // namespace

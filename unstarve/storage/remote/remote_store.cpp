@@ -5,7 +5,7 @@
 #include <mutex>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
@@ -31,7 +31,7 @@ constexpr std::size_t kListPageLimit = std::size_t{8} << 20;
 
 const RemoteOptions& checked(const RemoteOptions& options) {
   const auto require = [](bool good, const char* what) {
-    if (!good) throw Error(ErrorKind::kArgument, std::string("remote options: ") + what);
+    if (!good) throw argument_error("remote options: {}", what);
   };
   require(options.in_flight >= 1 && options.in_flight <= 4096, "in_flight must be 1 to 4096");
   require(options.split_bytes >= 65536, "split_bytes must be at least 65536");
@@ -46,7 +46,7 @@ const RemoteOptions& checked(const RemoteOptions& options) {
 }
 
 std::string range_value(std::uint64_t first, std::uint64_t length) {
-  return "bytes=" + std::to_string(first) + "-" + std::to_string(first + length - 1);
+  return fmt::format("bytes={}-{}", first, first + length - 1);
 }
 
 struct ObjectAddress {
@@ -102,7 +102,7 @@ class RemoteSource final : public ByteSource {
         engine_(std::move(engine)) {
     const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
     if (!cache || version.empty()) return;
-    cached_.emplace(cache, object_.address() + "\n" + std::to_string(pin_.bytes) + "\n" + version);
+    cached_.emplace(cache, fmt::format("{}\n{}\n{}", object_.address(), pin_.bytes, version));
   }
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
@@ -177,7 +177,7 @@ bool means_missing(long status) { return status == 401 || status == 403 || statu
 // `client`: null for http(s).
 [[noreturn]] void reject(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
                          const std::shared_ptr<remote::BucketClient>& client) {
-  std::string reason = "HTTP " + std::to_string(reply.status);
+  std::string reason = fmt::format("HTTP {}", reply.status);
   if (reply.status == 404) reason += ", not found";
   if (reply.status == 401 || reply.status == 403) reason += ", access denied";
   const std::string server_text = remote::bucket_error_text(body);
@@ -199,9 +199,9 @@ ObjectPin pin_of(const std::string& name, const Probe& answer) {
     bytes = answer.reply.content_length;
   }
   if (!bytes) {
-    throw Error(ErrorKind::kIo, "open " + name + ": the server does not report its size (HTTP " +
-                                    std::to_string(answer.reply.status) + ", Content-Range '" +
-                                    answer.reply.content_range + "')");
+    throw Error(ErrorKind::kIo,
+                fmt::format("open {}: the server does not report its size (HTTP {}, Content-Range '{}')", name,
+                            answer.reply.status, answer.reply.content_range));
   }
   pin.bytes = *bytes;
   return pin;
@@ -270,7 +270,7 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   const RemoteUrl url = remote::parse_remote_url(text);
   const std::string name = url.display_name();
   if (url.is_bucket() && url.key.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + name + ": found a bucket without a key; expected the key of an object");
+    throw argument_error("open {}: found a bucket without a key; expected the key of an object", name);
   }
   ObjectAddress object = parts_->address_of(url);
   Probe answer = probe(*parts_->engine, object, true);
@@ -307,7 +307,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
   const RemoteUrl url = remote::parse_remote_url(prefix_url);
   const std::string name = url.display_name();
   if (!url.is_bucket()) {
-    throw Error(ErrorKind::kArgument, "list " + name + ": only s3://, gs:// and az:// buckets can be listed");
+    throw argument_error("list {}: only s3://, gs:// and az:// buckets can be listed", name);
   }
   const auto client = parts_->clients.at(url.scheme);
   const std::string root = url.prefix() + url.bucket + "/";
@@ -336,8 +336,8 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
     // A page of Azure may be empty and still have a successor.
     const bool empty = page.objects.empty() && page.prefixes.empty() && url.scheme != Scheme::kAz;
     if (page.continuation_token == next.continuation_token || empty) {
-      throw Error(ErrorKind::kInput, "list " + name + ": the server repeats itself after " +
-                                         std::to_string(level.objects.size() + level.folders.size()) + " objects");
+      throw input_error("list {}: the server repeats itself after {} objects", name,
+                        level.objects.size() + level.folders.size());
     }
     next.continuation_token = page.continuation_token;
   }

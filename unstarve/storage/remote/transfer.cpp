@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <new>
 
+#include "unstarve/core/format_error.h"
+
 namespace unstarve::remote {
 namespace {
 
@@ -31,8 +33,7 @@ bool is_worth_another_try(CURLcode code) {
 }
 
 void set(CURLcode code) {
-  if (code != CURLE_OK)
-    throw Error(ErrorKind::kInternal, std::string("libcurl rejects an option: ") + curl_easy_strerror(code));
+  if (code != CURLE_OK) throw internal_error("libcurl rejects an option: {}", curl_easy_strerror(code));
 }
 
 std::size_t on_header(char* data, std::size_t size, std::size_t count, void* reply) {
@@ -56,7 +57,7 @@ std::size_t on_body(char* data, std::size_t size, std::size_t count, void* reply
 }  // namespace
 
 Transfer::Transfer(const RemoteOptions& options) : easy_(curl_easy_init()) {
-  if (easy_ == nullptr) throw Error(ErrorKind::kMemory, "libcurl: no handle for a transfer");
+  if (easy_ == nullptr) throw memory_error("libcurl: no handle for a transfer");
   try {
     set_constants(options);
   } catch (...) {

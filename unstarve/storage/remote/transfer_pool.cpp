@@ -1,5 +1,7 @@
 #include "unstarve/storage/remote/transfer_pool.h"
 
+#include "unstarve/core/format_error.h"
+
 namespace unstarve::remote {
 namespace {
 
@@ -7,18 +9,18 @@ void start_libcurl() {
   // Once per process, without cleanup: other users of libcurl may need it.
   static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) {
-    throw Error(ErrorKind::kInternal, std::string("libcurl does not start: ") + curl_easy_strerror(started));
+    throw internal_error("libcurl does not start: {}", curl_easy_strerror(started));
   }
 }
 
 void check(CURLMcode code) {
-  if (code != CURLM_OK) throw Error(ErrorKind::kInternal, std::string("libcurl: ") + curl_multi_strerror(code));
+  if (code != CURLM_OK) throw internal_error("libcurl: {}", curl_multi_strerror(code));
 }
 
 CURLM* make_multi(const RemoteOptions& options) {
   start_libcurl();
   CURLM* multi = curl_multi_init();
-  if (multi == nullptr) throw Error(ErrorKind::kMemory, "libcurl: no multi handle");
+  if (multi == nullptr) throw memory_error("libcurl: no multi handle");
   curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(options.in_flight + options.in_flight / 10 + 1));
   return multi;
 }

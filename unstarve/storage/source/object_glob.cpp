@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/source/shard_list.h"
 
 namespace unstarve {
@@ -52,7 +52,7 @@ struct Candidates {
 Candidates list_everything(const std::string& pattern, const ObjectLister& lister) {
   const std::string prefix = pattern.substr(0, pattern.find_first_of(kSpecial));
   Candidates found{urls_of(lister.all(prefix)), ""};
-  found.description = std::to_string(found.urls.size()) + " objects that begin with " + prefix;
+  found.description = fmt::format("{} objects that begin with {}", found.urls.size(), prefix);
   return found;
 }
 
@@ -82,7 +82,7 @@ Candidates list_by_levels(const std::string& given, const ObjectLister& lister) 
     }
     description = std::to_string(listed) + (objects ? " objects" : " folders");
     description += matched.size() == 1 ? " that begin with " + matched.front() + pattern.substr(at, wild - at)
-                                       : " in " + std::to_string(matched.size()) + " folders";
+                                       : fmt::format(" in {} folders", matched.size());
     if (last || found.urls.empty()) return {std::move(found.urls), std::move(description)};
     if (found.urls.size() > kMaxFolders) return list_everything(given, lister);
     matched = std::move(found.urls);
@@ -115,7 +115,7 @@ std::vector<std::string> glob_objects(const std::string& pattern, const ObjectLi
   Candidates candidates = splits ? list_by_levels(pattern, lister) : list_everything(pattern, lister);
   std::vector<std::string> found = match_objects(pattern, std::move(candidates.urls));
   if (!found.empty()) return found;
-  throw Error(ErrorKind::kInput, "list " + pattern + ": none of the " + candidates.description + " matches");
+  throw input_error("list {}: none of the {} matches", pattern, candidates.description);
 }
 
 }  // namespace unstarve

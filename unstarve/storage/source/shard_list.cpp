@@ -10,7 +10,7 @@
 #include <set>
 #include <string_view>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/remote/remote.h"
@@ -36,8 +36,7 @@ bool has_wildcards(const std::string& text) noexcept {
 }
 
 [[noreturn]] void too_many(const std::string& text) {
-  throw Error(ErrorKind::kArgument,
-              "list " + shown_name(text) + ": its braces expand to more than " + std::to_string(kMaxShards) + " files");
+  throw argument_error("list {}: its braces expand to more than {} files", shown_name(text), kMaxShards);
 }
 
 // The numbers of "000..007"; nothing if `inside` is not a range.
@@ -84,21 +83,21 @@ std::size_t matching_brace(const std::string& text, std::size_t open) {
     if (text[i] == '{') ++depth;
     if (text[i] == '}' && --depth == 0) return i;
   }
-  throw Error(ErrorKind::kArgument, "list " + shown_name(text) + ": the brace at position " + std::to_string(open) +
-                                        " is not closed; expected {000..007} or {a,b}");
+  throw argument_error("list {}: the brace at position {} is not closed; expected {{000..007}} or {{a,b}}",
+                       shown_name(text), open);
 }
 
 std::vector<std::string> expand_url(const std::string& pattern) {
   if (!is_bucket_url(pattern)) {
-    throw Error(ErrorKind::kArgument, "list " + shown_name(pattern) +
-                                          ": an http(s) server lists no files to match '*' with. Write a range " +
-                                          "such as {000..007}, or %2A if it belongs to the name");
+    throw argument_error(
+        "list {}: an http(s) server lists no files to match '*' with. Write a range such as {{000..007}}, or %2A if it "
+        "belongs to the name",
+        shown_name(pattern));
   }
   // A backslash escapes the next character, as in file globs.
   const std::size_t wild = pattern.find_first_of("*?[\\");
   if (wild < authority_end(pattern)) {
-    throw Error(ErrorKind::kArgument,
-                "list " + pattern + ": wildcards are supported in keys, not in the bucket's name");
+    throw argument_error("list {}: wildcards are supported in keys, not in the bucket's name", pattern);
   }
   return glob_objects(pattern, {[](const std::string& prefix) { return RemoteStore::of_process().list_level(prefix); },
                                 [](const std::string& prefix) { return RemoteStore::of_process().list(prefix); }});
@@ -118,9 +117,9 @@ std::vector<std::string> expand_glob(const std::string& pattern, const std::stri
     if (file.find(kIndexSuffix) == std::string_view::npos) files.emplace_back(file);
   }
   ::globfree(&found);
-  if (result == GLOB_NOSPACE) throw Error(ErrorKind::kMemory, "list " + text + ": too many files match");
+  if (result == GLOB_NOSPACE) throw memory_error("list {}: too many files match", text);
   if (result == GLOB_ABORTED) throw io_error("list", text, errno);
-  if (files.empty()) throw Error(ErrorKind::kInput, "list " + text + ": no file matches " + pattern);
+  if (files.empty()) throw input_error("list {}: no file matches {}", text, pattern);
   std::sort(files.begin(), files.end());
   drop_companions(files);
   return files;

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/remote.h"
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 8> kSplits = {"train", "training", "test"
 
 std::string describe_names(const std::vector<std::string>& names, const char* one, const char* many) {
   constexpr std::size_t kShown = 5;
-  std::string text = std::to_string(names.size()) + " " + (names.size() == 1 ? one : many);
+  std::string text = fmt::format("{} {}", names.size(), names.size() == 1 ? one : many);
   for (std::size_t i = 0; i < names.size() && i < kShown; ++i) text += (i == 0 ? " (" : ", ") + names[i];
   if (names.size() > kShown) text += ", ...";
   return names.empty() ? text : text + ")";
@@ -111,8 +111,8 @@ void move_folders(Source& source) {
   const auto file = std::stable_partition(source.files.begin(), source.files.end(), is_folder);
   if (file == source.files.begin()) return;
   if (file != source.files.end()) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": found folders (" + source.files.front() +
-                                       ") and files (" + shown_name(*file) + "); expected only folders or only files");
+    throw input_error("open {}: found folders ({}) and files ({}); expected only folders or only files",
+                      shown_name(source.text), source.files.front(), shown_name(*file));
   }
   source.folders = std::exchange(source.files, {});
 }
@@ -141,13 +141,12 @@ void select_split(std::vector<std::string>& files, const Source& source, const s
   const std::string splits = join(present);
   if (split.empty()) {
     if (!source.folder || present.size() < 2) return;
-    throw Error(ErrorKind::kInput,
-                "open " + shown_name(source.text) + ": found the splits " + splits + "; choose one of them");
+    throw input_error("open {}: found the splits {}; choose one of them", shown_name(source.text), splits);
   }
   std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
   if (!files.empty()) return;
-  throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no file of the split '" + split +
-                                        "'; found " + (splits.empty() ? "no split in the file names" : splits));
+  throw argument_error("open {}: no file of the split '{}'; found {}", shown_name(source.text), split,
+                       splits.empty() ? "no split in the file names" : splits);
 }
 
 }  // namespace
@@ -186,9 +185,9 @@ Source inspect_source(const std::string& text) {
     source.folder = fs::is_directory(status);
   }
   if (is_url(source.path) && !is_bucket_url(source.path) && source.path.ends_with('/')) {
-    throw Error(ErrorKind::kArgument, "open " + shown_name(text) +
-                                          ": http(s) servers do not list folders. Name the shards, for example "
-                                          "x-{000..007}.tar");
+    throw argument_error(
+        "open {}: http(s) servers do not list folders. Name the shards, for example x-{{000..007}}.tar",
+        shown_name(text));
   }
   if (list_if_bucket_folder(source)) {
     source.folder = true;

@@ -1,6 +1,6 @@
 #include "unstarve/storage/source/source_options.h"
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
@@ -15,10 +15,10 @@ SourceOptions::SourceOptions(const std::string& text, char separator) : text_(te
     rest = comma == std::string::npos ? std::string() : rest.substr(comma + 1);
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw Error(ErrorKind::kArgument, "open " + text_ + ": found '" + option + "'; expected key=value");
+      throw argument_error("open {}: found '{}'; expected key=value", text_, option);
     }
     if (!values_.emplace(option.substr(0, equals), option.substr(equals + 1)).second) {
-      throw Error(ErrorKind::kArgument, "open " + text_ + ": option '" + option.substr(0, equals) + "' is given twice");
+      throw argument_error("open {}: option '{}' is given twice", text_, option.substr(0, equals));
     }
   }
 }
@@ -32,9 +32,7 @@ std::uint64_t SourceOptions::take(const std::string& key, std::uint64_t otherwis
   values_.erase(found);
   const std::optional<std::uint64_t> number = parse_number<std::uint64_t>(value);
   if (!number || *number < low || *number > high) {
-    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is '" + value +
-                                          "'; expected an integer from " + std::to_string(low) + " to " +
-                                          std::to_string(high));
+    throw argument_error("open {}: option {} is '{}'; expected an integer from {} to {}", text_, key, value, low, high);
   }
   return *number;
 }
@@ -46,21 +44,19 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
   std::string value = found->second;
   values_.erase(found);
   if (value.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + text_ + ": option " + key + " is empty; expected a value");
+    throw argument_error("open {}: option {} is empty; expected a value", text_, key);
   }
   return value;
 }
 
 void SourceOptions::give(const std::string& key, const std::string& value) {
   if (values_.emplace(key, value).second) return;
-  throw Error(ErrorKind::kArgument, "open " + text_ + ": " + key + "=" + values_.at(key) + " and " + key + "s '" +
-                                        value + "'; expected one of them");
+  throw argument_error("open {}: {}={} and {}s '{}'; expected one of them", text_, key, values_.at(key), key, value);
 }
 
 void SourceOptions::reject_unknown() const {
   if (values_.empty()) return;
-  throw Error(ErrorKind::kArgument,
-              "open " + text_ + ": unknown option '" + values_.begin()->first + "'; expected one of " + known_);
+  throw argument_error("open {}: unknown option '{}'; expected one of {}", text_, values_.begin()->first, known_);
 }
 
 bool SourceOptions::names(const std::string& text, const std::string& name) noexcept {

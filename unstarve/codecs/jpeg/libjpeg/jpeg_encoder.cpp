@@ -6,7 +6,7 @@
 #include "unstarve/codecs/common/encoder_parts.h"
 #include "unstarve/codecs/common/guarded_call.h"
 #include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -99,8 +99,8 @@ void encode_step(void* context) {
 // Runs a step. After a failure the compressor is destroyed, because libjpeg does not define its state.
 void run_encoder(JpegEncoderSession& session, void (*step)(void*)) {
   if (guarded_call(session.failure.jump, step, &session)) return;
-  const Error error = jpeg_error(session.failure, "encoding " + std::to_string(session.pixels.width) + " x " +
-                                                      std::to_string(session.pixels.height) + " pixels");
+  const Error error =
+      jpeg_error(session.failure, fmt::format("encoding {} x {} pixels", session.pixels.width, session.pixels.height));
   session.close();
   throw error;
 }
@@ -113,7 +113,7 @@ JpegEncoder::~JpegEncoder() = default;
 void JpegEncoder::encode(PixelView pixels, int quality, ChromaSampling sampling, std::vector<std::uint8_t>& out) {
   check_encodable(pixels.size(), "JPEG");
   if (quality < 1 || quality > 100) {
-    throw Error(ErrorKind::kArgument, "encode JPEG: quality " + std::to_string(quality) + "; expected 1 to 100");
+    throw argument_error("encode JPEG: quality {}; expected 1 to 100", quality);
   }
   JpegEncoderSession& session = *session_;
   session.pixels = pixels;

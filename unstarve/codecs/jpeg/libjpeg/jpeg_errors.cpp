@@ -1,5 +1,7 @@
 #include "unstarve/codecs/jpeg/libjpeg/jpeg_errors.h"
 
+#include "unstarve/core/format_error.h"
+
 namespace unstarve {
 namespace {
 
@@ -26,7 +28,7 @@ void output_message(j_common_ptr) {}
 
 // The process of a frame marker that libjpeg does not decode (ITU-T T.81, table B.1).
 std::string process_of(int marker) {
-  const std::string number = "JPEG (SOF" + std::to_string(marker - 0xc0) + ")";
+  const std::string number = fmt::format("JPEG (SOF{})", marker - 0xc0);
   switch (marker) {
     case 0xc3:
     case 0xcb: return "a lossless " + number;
@@ -54,20 +56,19 @@ void fail(j_common_ptr cinfo, int code) {
 Error jpeg_error(const JpegFailure& failure, const std::string& where) {
   const std::string suffix = where.empty() ? "" : " (" + where + ")";
   switch (failure.code) {
-    case JERR_OUT_OF_MEMORY: return Error(ErrorKind::kMemory, "JPEG: out of memory" + suffix);
-    case JERR_INPUT_EOF: return Error(ErrorKind::kInput, "JPEG: truncated: the file ends too early" + suffix);
+    case JERR_OUT_OF_MEMORY: return memory_error("JPEG: out of memory{}", suffix);
+    case JERR_INPUT_EOF: return input_error("JPEG: truncated: the file ends too early{}", suffix);
     case JWRN_HIT_MARKER:
     case JWRN_HUFF_BAD_CODE:
     case JWRN_ARITH_BAD_CODE:
-    case JWRN_MUST_RESYNC:
-      return Error(ErrorKind::kInput, std::string("JPEG: truncated or damaged: ") + failure.text + suffix);
+    case JWRN_MUST_RESYNC: return input_error("JPEG: truncated or damaged: {}{}", failure.text, suffix);
     case JERR_SOF_UNSUPPORTED:
-      return Error(ErrorKind::kInput, "JPEG: found " + process_of(failure.manager.msg_parm.i[0]) + suffix +
-                                          "; expected baseline, extended or progressive. Convert the image.");
+      return input_error("JPEG: found {}{}; expected baseline, extended or progressive. Convert the image.",
+                         process_of(failure.manager.msg_parm.i[0]), suffix);
     case kTooManyScans:
-      return Error(ErrorKind::kInput, "JPEG: more than 500 scans" + suffix +
-                                          "; expected at most 500; remove the file, it was made to waste time");
-    default: return Error(ErrorKind::kInput, std::string("JPEG: ") + failure.text + suffix);
+      return input_error(
+          "JPEG: more than 500 scans{}; expected at most 500; remove the file, it was made to waste time", suffix);
+    default: return input_error("JPEG: {}{}", failure.text, suffix);
   }
 }
 

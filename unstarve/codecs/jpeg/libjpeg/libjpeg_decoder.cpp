@@ -12,6 +12,7 @@
 #include "unstarve/codecs/jpeg/libjpeg/jpeg_memory.h"
 #include "unstarve/codecs/jpeg/libjpeg/least_scan.h"
 #include "unstarve/codecs/jpeg/libjpeg/read_baseline.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 
@@ -210,9 +211,9 @@ void decode_step(void* context) {
 void run(LibjpegSession& session, void (*step)(void*)) {
   if (guarded_call(session.failure.jump, step, &session)) return;
   const jpeg_decompress_struct& cinfo = session.cinfo;
-  std::string where = "file of " + std::to_string(session.bytes.size()) + " bytes";
+  std::string where = fmt::format("file of {} bytes", session.bytes.size());
   if (step == decode_step && session.started) {
-    where += ", at row " + std::to_string(cinfo.output_scanline) + " of " + std::to_string(cinfo.output_height);
+    where += fmt::format(", at row {} of {}", cinfo.output_scanline, cinfo.output_height);
   }
   const Error error = jpeg_error(session.failure, where);
   session.close();
@@ -239,8 +240,7 @@ ImageHeader LibjpegDecoder::open(std::span<const std::uint8_t> bytes) {
 
   const jpeg_decompress_struct& cinfo = session.cinfo;
   if (cinfo.num_components != 1 && cinfo.num_components != 3 && cinfo.num_components != 4) {
-    throw Error(ErrorKind::kInput, "JPEG: " + std::to_string(cinfo.num_components) +
-                                       " colour components; expected 1 (grey), 3 (colour) or 4 (CMYK)");
+    throw input_error("JPEG: {} colour components; expected 1 (grey), 3 (colour) or 4 (CMYK)", cinfo.num_components);
   }
   ImageHeader header;
   header.encoding = Encoding::kJpeg;
@@ -266,11 +266,10 @@ void LibjpegDecoder::check_scan_length(int reduction, const Rect& rect) {
   const std::int64_t rows = std::min((std::int64_t{rect.y} + rect.height) * reduction, height);
   const std::uint64_t least = least_scan_bytes(cinfo, static_cast<int>(rows));
   if (cinfo.src->bytes_in_buffer >= least) return;
-  throw Error(ErrorKind::kInput, "JPEG: truncated: " + std::to_string(rows) + " rows of " +
-                                     std::to_string(cinfo.image_width) + " x " + std::to_string(height) +
-                                     " pixels require at least " + std::to_string(least) + " bytes, the file of " +
-                                     std::to_string(session.bytes.size()) + " bytes has " +
-                                     std::to_string(cinfo.src->bytes_in_buffer) + " after its header");
+  throw input_error(
+      "JPEG: truncated: {} rows of {} x {} pixels require at least {} bytes, the file of {} bytes has {} after its "
+      "header",
+      rows, cinfo.image_width, height, least, session.bytes.size(), cinfo.src->bytes_in_buffer);
 }
 
 void LibjpegDecoder::decode(int reduction, const Rect& rect, Image& out) {

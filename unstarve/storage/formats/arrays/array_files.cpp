@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/held_bytes.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/arrays/array_header.h"
@@ -41,8 +41,9 @@ std::uint64_t declared_bytes(const ArrayHeader& header) {
   return std::min(header.data_bytes, kMax - header.header_bytes) + header.header_bytes;
 }
 
-[[noreturn]] void reject(const std::string& file, const std::string& what) {
-  throw Error(ErrorKind::kInput, "open " + shown_name(file) + ": " + what);
+template <class... Args>
+[[noreturn]] void reject(const std::string& file, fmt::format_string<Args...> what, Args&&... args) {
+  throw input_error("open {}: {}", shown_name(file), fmt::format(what, std::forward<Args>(args)...));
 }
 
 // The file length that the header of a compressed file declares, if it may be decompressed into memory.
@@ -51,11 +52,11 @@ std::uint64_t declared_by(const Kind& kind, std::span<const std::uint8_t> front,
   try {
     declared = declared_bytes(kind.read(front));
   } catch (const Error& error) {
-    reject(name, error.what());
+    reject(name, "{}", error.what());
   }
   if (declared <= kMaxDecompressedBytes) return declared;
-  reject(name, "the header declares " + std::to_string(declared) + " bytes; expected at most " +
-                   std::to_string(kMaxDecompressedBytes) + " in a compressed file. Decompress the file.");
+  reject(name, "the header declares {} bytes; expected at most {} in a compressed file. Decompress the file.", declared,
+         kMaxDecompressedBytes);
 }
 
 // A compressed file, decompressed into memory up to the length that its header declares.
@@ -71,7 +72,7 @@ std::shared_ptr<const ByteSource> decompressed(const Kind& kind, const ByteSourc
     bytes.insert(bytes.end(), piece.begin(), piece.end());
   }
   if (!forward->at(bytes.size(), 1).empty()) {
-    reject(stored.name(), "the header declares " + std::to_string(declared) + " bytes, the file decompresses to more");
+    reject(stored.name(), "the header declares {} bytes, the file decompresses to more", declared);
   }
   return std::make_shared<HeldBytes>(stored, std::move(bytes));
 }
@@ -93,7 +94,7 @@ ArrayHeader header_of(const Kind& kind, const ByteSource& file) {
     check_length(header, file.size());
     return header;
   } catch (const Error& error) {
-    reject(file.name(), error.what());
+    reject(file.name(), "{}", error.what());
   }
 }
 
@@ -109,9 +110,11 @@ ArrayShape image_shape(const ArrayHeader& header, const std::string& file) {
   const bool fits = (shape.size() == 3 || shape.size() == 4) && (channels == 1 || channels == 3) &&
                     shape[1] <= kMaxSide && shape[2] <= kMaxSide;
   if (!fits || header.element_bytes != 1 || header.is_signed) {
-    reject(file, "not an array of images: shape " + text_of(shape) + " with " + std::to_string(header.element_bytes) +
-                     "-byte elements; expected uint8 (n, height, width, 1 or 3) or (n, height, width)" +
-                     (shape.size() == 1 ? ". If these are labels, pass the file of their images." : ""));
+    reject(file,
+           "not an array of images: shape {} with {}-byte elements; expected uint8 (n, height, width, 1 or 3) or (n, "
+           "height, width){}",
+           text_of(shape), header.element_bytes,
+           shape.size() == 1 ? ". If these are labels, pass the file of their images." : "");
   }
   return {static_cast<int>(shape[2]), static_cast<int>(shape[1]), static_cast<int>(channels)};
 }
@@ -168,14 +171,14 @@ ArrayPart open_part(const Kind& kind, const std::string& images, const FolderLis
   const std::string labels = find_labels(images, listing);
   part.labels_name = labels;
   if (labels.empty()) {
-    reject(images, "no label file next to it; expected " + label_names(base_name(images)).front());
+    reject(images, "no label file next to it; expected {}", label_names(base_name(images)).front());
   }
   const auto file = open_array(kind, labels);
   const ArrayHeader label_header = header_of(kind, *file);
   const std::uint64_t count = label_header.shape.empty() ? 0 : label_header.shape[0];
   if (count != header.shape[0] || label_header.data_bytes != count * label_header.element_bytes) {
-    reject(labels, "labels of shape " + text_of(label_header.shape) + "; expected one label for each of the " +
-                       std::to_string(header.shape[0]) + " images in " + images);
+    reject(labels, "labels of shape {}; expected one label for each of the {} images in {}",
+           text_of(label_header.shape), header.shape[0], images);
   }
   std::vector<std::uint8_t> bytes(label_header.data_bytes);
   file->read(label_header.header_bytes, bytes);
@@ -197,8 +200,8 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   if (source.folder || source.files.size() > 1)
     std::erase_if(files, [&](const auto& file) { return std::count(labels.begin(), labels.end(), file) > 0; });
   if (files.empty())
-    reject(source.text, "no image file with a label file; expected for example images.npy and labels.npy; found " +
-                            describe(source.listing));
+    reject(source.text, "no image file with a label file; expected for example images.npy and labels.npy; found {}",
+           describe(source.listing));
   const auto rank = [](const std::string& file) {
     return std::string_view(split_of(base_name(file))) == "train" ? 0 : 1;
   };
@@ -208,8 +211,7 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
   if (split.empty()) return files;
   std::erase_if(files, [&](const std::string& file) { return split_of(base_name(file)) != split; });
   if (files.empty()) {
-    throw Error(ErrorKind::kArgument,
-                "open " + shown_name(source.text) + ": no image file of the split '" + split + "'");
+    throw argument_error("open {}: no image file of the split '{}'", shown_name(source.text), split);
   }
   return files;
 }
@@ -221,13 +223,13 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
   for (std::size_t i = 0; i < files.size(); ++i) {
     for (std::size_t j = 0; source.folder && j < i; ++j) {
       if (std::string_view(split_of(base_name(files[i]))) == split_of(base_name(files[j]))) {
-        reject(source.text, "ambiguous: both " + base_name(files[j]) + " and " + base_name(files[i]) +
-                                " can be the image file. Pass one of the two files.");
+        reject(source.text, "ambiguous: both {} and {} can be the image file. Pass one of the two files.",
+               base_name(files[j]), base_name(files[i]));
       }
     }
     ArrayShape own;
     parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
-    if (i > 0 && own != shape) reject(files[i], "the image shape differs from that of " + files[0]);
+    if (i > 0 && own != shape) reject(files[i], "the image shape differs from that of {}", files[0]);
     shape = own;
   }
   return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));

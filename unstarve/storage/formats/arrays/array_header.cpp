@@ -5,14 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/source/first_bytes.h"
 
 namespace unstarve {
 namespace {
-
-[[noreturn]] void reject_header(const std::string& what) { throw Error(ErrorKind::kInput, what); }
 
 // Saturates at 2^64 - 1.
 std::uint64_t product(std::uint64_t a, std::uint64_t b) noexcept {
@@ -33,7 +31,7 @@ class DictText {
     return true;
   }
   void expect(char c) {
-    if (!take(c)) reject_header(std::string("the header is not a NumPy dict: expected '") + c + "'");
+    if (!take(c)) throw input_error("the header is not a NumPy dict: expected '{}'", c);
   }
   bool take_word(std::string_view word) {
     skip_blanks();
@@ -45,7 +43,7 @@ class DictText {
     skip_blanks();
     const char quote = rest_.empty() ? '\0' : rest_.front();
     const std::size_t end = quote == '\'' || quote == '"' ? rest_.find(quote, 1) : std::string_view::npos;
-    if (end == std::string_view::npos) reject_header("the header is not a NumPy dict: expected a quoted string");
+    if (end == std::string_view::npos) throw input_error("the header is not a NumPy dict: expected a quoted string");
     const std::string_view text = rest_.substr(1, end - 1);
     rest_.remove_prefix(end + 1);
     return text;
@@ -54,7 +52,7 @@ class DictText {
   std::uint64_t number() {
     skip_blanks();
     if (rest_.empty() || rest_.front() < '0' || rest_.front() > '9')
-      reject_header("the shape is not a tuple of non-negative integers");
+      throw input_error("the shape is not a tuple of non-negative integers");
     std::uint64_t value = 0;
     while (!rest_.empty() && rest_.front() >= '0' && rest_.front() <= '9') {
       value =
@@ -80,7 +78,7 @@ void parse_type(std::string_view descr, ArrayHeader& header) {
   const std::string shown(descr.substr(0, 32));
   if (descr.size() != 3 || (descr[0] != '<' && descr[0] != '>' && descr[0] != '|') ||
       (descr[1] != 'u' && descr[1] != 'i') || std::string_view("1248").find(descr[2]) == std::string_view::npos) {
-    reject_header("element type '" + shown + "'; expected integers ('|u1', '<i8', ...)");
+    throw input_error("element type '{}'; expected integers ('|u1', '<i8', ...)", shown);
   }
   header.big_endian = descr[0] == '>';
   header.is_signed = descr[1] == 'i';
@@ -90,7 +88,7 @@ void parse_type(std::string_view descr, ArrayHeader& header) {
 void parse_shape(DictText& text, ArrayHeader& header) {
   text.expect('(');
   while (!text.take(')')) {
-    if (header.shape.size() == kMaxNpyDimensions) reject_header("more than 8 dimensions");
+    if (header.shape.size() == kMaxNpyDimensions) throw input_error("more than 8 dimensions");
     header.shape.push_back(text.number());
     if (!text.take(',')) {
       text.expect(')');
@@ -108,18 +106,19 @@ void parse_dict(std::string_view dict, ArrayHeader& header) {
     text.expect(':');
     if (key == "descr" && !descr) {
       // A structured type is a list.
-      if (text.take('[')) reject_header("the elements are structures; expected integers");
+      if (text.take('[')) throw input_error("the elements are structures; expected integers");
       parse_type(text.quoted(), header);
       descr = true;
     } else if (key == "fortran_order" && !order) {
-      if (text.take_word("True")) reject_header("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
-      if (!text.take_word("False")) reject_header("fortran_order is neither True nor False");
+      if (text.take_word("True"))
+        throw input_error("the array is in Fortran order. Save numpy.ascontiguousarray(array).");
+      if (!text.take_word("False")) throw input_error("fortran_order is neither True nor False");
       order = true;
     } else if (key == "shape" && !shape) {
       parse_shape(text, header);
       shape = true;
     } else {
-      reject_header("unknown or repeated key '" + std::string(key.substr(0, 32)) + "' in the header");
+      throw input_error("unknown or repeated key '{}' in the header", key.substr(0, 32));
     }
     if (!text.take(',')) {
       text.expect('}');
@@ -127,7 +126,7 @@ void parse_dict(std::string_view dict, ArrayHeader& header) {
     }
   }
   if (!descr || !order || !shape || !text.done())
-    reject_header("header: expected a dict of descr, fortran_order and shape");
+    throw input_error("header: expected a dict of descr, fortran_order and shape");
 }
 
 struct ElementType {
@@ -154,23 +153,22 @@ std::uint64_t load_big_u32(const std::uint8_t* bytes) noexcept {
 }  // namespace
 
 ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
-  if (!is_npy(head)) reject_header("not an .npy file: it does not begin with \\x93NUMPY");
-  if (head.size() < 12) reject_header("truncated: the file ends inside its header");
+  if (!is_npy(head)) throw input_error("not an .npy file: it does not begin with \\x93NUMPY");
+  if (head.size() < 12) throw input_error("truncated: the file ends inside its header");
   const int version = head[6];
-  if (version < 1 || version > 3) reject_header("format version " + std::to_string(version) + "; expected 1 to 3");
+  if (version < 1 || version > 3) throw input_error("format version {}; expected 1 to 3", version);
   const std::size_t text_at = version == 1 ? 10 : 12;
   const std::size_t text_bytes =
       version == 1 ? load_little<std::uint16_t>(head.data() + 8) : load_little<std::uint32_t>(head.data() + 8);
   if (text_bytes > kMaxNpyHeaderBytes - text_at || text_bytes > head.size() - text_at) {
-    reject_header("a header of " + std::to_string(text_bytes) + " bytes: longer than the file or than " +
-                  std::to_string(kMaxNpyHeaderBytes));
+    throw input_error("a header of {} bytes: longer than the file or than {}", text_bytes, kMaxNpyHeaderBytes);
   }
   ArrayHeader header;
   header.header_bytes = text_at + text_bytes;
   parse_dict({reinterpret_cast<const char*>(head.data()) + text_at, text_bytes}, header);
   header.data_bytes = header.element_bytes;
   for (const std::uint64_t length : header.shape) {
-    if (length == 0) reject_header("the array is empty: a length in its shape is 0");
+    if (length == 0) throw input_error("the array is empty: a length in its shape is 0");
     header.data_bytes = product(header.data_bytes, length);
   }
   return header;
@@ -178,24 +176,23 @@ ArrayHeader read_npy_header(std::span<const std::uint8_t> head) {
 
 ArrayHeader read_idx_header(std::span<const std::uint8_t> head) {
   if (head.size() < 4 || head[0] != 0 || head[1] != 0)
-    reject_header("not an idx file: expected two zero bytes at the start");
+    throw input_error("not an idx file: expected two zero bytes at the start");
   const ElementType* const type = find_type(head[2]);
-  if (type == nullptr)
-    reject_header("element type " + std::to_string(head[2]) + "; expected 8, 9, 11 or 12 (integers)");
+  if (type == nullptr) throw input_error("element type {}; expected 8, 9, 11 or 12 (integers)", head[2]);
   const int dimensions = head[3];
   if (dimensions < 1 || dimensions > kMaxIdxDimensions) {
-    reject_header(std::to_string(dimensions) + " dimensions; expected 1 to " + std::to_string(kMaxIdxDimensions));
+    throw input_error("{} dimensions; expected 1 to {}", dimensions, kMaxIdxDimensions);
   }
   ArrayHeader header;
   header.element_bytes = type->bytes;
   header.is_signed = type->is_signed;
   header.big_endian = true;
   header.header_bytes = 4 + 4 * static_cast<std::size_t>(dimensions);
-  if (head.size() < header.header_bytes) reject_header("truncated: the file ends inside its header");
+  if (head.size() < header.header_bytes) throw input_error("truncated: the file ends inside its header");
   header.data_bytes = type->bytes;
   for (int i = 0; i < dimensions; ++i) {
     header.shape.push_back(load_big_u32(head.data() + 4 + 4 * i));
-    if (header.shape.back() == 0) reject_header("dimension " + std::to_string(i) + " is 0; expected at least 1");
+    if (header.shape.back() == 0) throw input_error("dimension {} is 0; expected at least 1", i);
     header.data_bytes = product(header.data_bytes, header.shape.back());
   }
   return header;
@@ -204,9 +201,9 @@ ArrayHeader read_idx_header(std::span<const std::uint8_t> head) {
 void check_length(const ArrayHeader& header, std::uint64_t file_bytes) {
   const std::uint64_t available = file_bytes - header.header_bytes;
   if (header.data_bytes == available) return;
-  reject_header((header.data_bytes > available ? "truncated: the header declares " : "the header declares ") +
-                std::to_string(header.data_bytes) + " bytes of elements, the file contains " +
-                std::to_string(available));
+  throw input_error("{}{} bytes of elements, the file contains {}",
+                    header.data_bytes > available ? "truncated: the header declares " : "the header declares ",
+                    header.data_bytes, available);
 }
 
 }  // namespace unstarve

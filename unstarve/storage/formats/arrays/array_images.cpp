@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/index/record_format.h"
 
 namespace unstarve {
@@ -57,8 +57,8 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   const std::uint64_t number = id - begins_[part_of(id)];
   const std::int32_t label = part.labels[number];
   if (label < 0) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": the label in " + part.labels_name +
-                                       " is not a class number; expected 0 to " + std::to_string(kMaxClasses - 1));
+    throw input_error("read {}: the label in {} is not a class number; expected 0 to {}", location(id),
+                      part.labels_name, kMaxClasses - 1);
   }
   const auto bytes = static_cast<std::size_t>(shape_.bytes());
   const std::uint64_t offset = part.offset + number * bytes;

@@ -4,7 +4,7 @@
 #include <functional>
 #include <set>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/formats/cifar/cifar_files.h"
@@ -20,8 +20,8 @@ constexpr std::uint64_t kMaxRemoteBytes = std::uint64_t{2} << 30;
 std::vector<std::uint8_t> read_whole(const std::string& url) {
   const std::shared_ptr<const ByteSource> file = open_bytes(url);
   if (file->size() > kMaxRemoteBytes)
-    throw Error(ErrorKind::kInput, "open " + file->name() + ": " + std::to_string(file->size()) +
-                                       " bytes; expected a CIFAR file of at most " + std::to_string(kMaxRemoteBytes));
+    throw input_error("open {}: {} bytes; expected a CIFAR file of at most {}", file->name(), file->size(),
+                      kMaxRemoteBytes);
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size()) + kReadableAfter);
   file->read(0, std::span(bytes).first(static_cast<std::size_t>(file->size())));
   return bytes;
@@ -33,16 +33,13 @@ CifarRecords::CifarRecords(const CifarLayout& layout, std::span<const std::uint8
     : layout_(layout), bytes_(bytes), file_(std::move(file)) {
   const std::size_t record = layout_.record_bytes();
   if (bytes.empty()) {
-    throw Error(ErrorKind::kInput,
-                "open " + file_ + ": the file is empty; expected records of " + std::to_string(record) + " bytes");
+    throw input_error("open {}: the file is empty; expected records of {} bytes", file_, record);
   }
   if (bytes.size() % record != 0) {
     const std::size_t whole = bytes.size() / record;
-    throw Error(ErrorKind::kInput, "open " + file_ + ": " + std::to_string(bytes.size()) +
-                                       " bytes, not a multiple of the " + std::to_string(record) + "-byte records of " +
-                                       layout_.name + ": record " + std::to_string(whole) + " at offset " +
-                                       std::to_string(whole * record) + " has only " +
-                                       std::to_string(bytes.size() - whole * record));
+    throw input_error(
+        "open {}: {} bytes, not a multiple of the {}-byte records of {}: record {} at offset {} has only {}", file_,
+        bytes.size(), record, layout_.name, whole, whole * record, bytes.size() - whole * record);
   }
 }
 
@@ -51,10 +48,8 @@ void CifarRecords::read(std::uint64_t index, RecordBuffer& record) const {
   const std::uint8_t* const start = bytes_.data() + offset;
   const int label = start[layout_.label_bytes - 1];
   if (label >= layout_.classes) {
-    throw Error(ErrorKind::kInput, "read " + file_ + " record " + std::to_string(index) + ": label " +
-                                       std::to_string(label) + " at offset " +
-                                       std::to_string(offset + static_cast<std::size_t>(layout_.label_bytes) - 1) +
-                                       " is out of range; expected 0 to " + std::to_string(layout_.classes - 1));
+    throw input_error("read {} record {}: label {} at offset {} is out of range; expected 0 to {}", file_, index, label,
+                      offset + static_cast<std::size_t>(layout_.label_bytes) - 1, layout_.classes - 1);
   }
   record.values.resize(2);
   record.values[0] = {
@@ -125,8 +120,7 @@ std::vector<std::string> parse_class_names(std::string_view text, int classes, c
     if (!line.empty()) names.emplace_back(line);
   }
   if (names.size() != static_cast<std::size_t>(classes)) {
-    throw Error(ErrorKind::kInput, "read " + file + ": " + std::to_string(names.size()) + " class names; expected " +
-                                       std::to_string(classes));
+    throw input_error("read {}: {} class names; expected {}", file, names.size(), classes);
   }
   return names;
 }
@@ -154,9 +148,10 @@ const CifarLayout& layout_of_file(const Source& source, const std::string& path,
   const std::uint64_t bytes = (path == source.first_path ? source.first : open_bytes(path))->size();
   const bool fits_10 = fits(kCifar10, bytes);
   if (fits_10 == fits(kCifar100, bytes)) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(path) + ": neither the file name nor the length of " +
-                                       std::to_string(bytes) +
-                                       " bytes identifies CIFAR-10 (records of 3073 bytes) or " + "CIFAR-100 (3074)");
+    throw input_error(
+        "open {}: neither the file name nor the length of {} bytes identifies CIFAR-10 (records of 3073 bytes) or "
+        "CIFAR-100 (3074)",
+        shown_name(path), bytes);
   }
   return fits_10 ? kCifar10 : kCifar100;
 }
@@ -169,9 +164,8 @@ std::vector<std::string> class_names(const std::string& folder, const CifarLayou
     const std::shared_ptr<const ByteSource> file = open_bytes(folder + name);
     constexpr std::uint64_t kMaxNamesBytes = 1 << 20;
     if (file->size() > kMaxNamesBytes)
-      throw Error(ErrorKind::kInput, "read " + file->name() + ": " + std::to_string(file->size()) +
-                                         " bytes; expected a list of class names of at most " +
-                                         std::to_string(kMaxNamesBytes));
+      throw input_error("read {}: {} bytes; expected a list of class names of at most {}", file->name(), file->size(),
+                        kMaxNamesBytes);
     return parse_class_names(read_text(*file, file->size()), layout.classes, file->name());
   }
   return numbered_classes(layout);
@@ -186,32 +180,30 @@ std::shared_ptr<const Dataset> open_files(const Source& source, const std::strin
   for (const std::string& file : source.files) {
     const CifarPath path(file);
     if (!path.name.ends_with(".bin")) {
-      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is not a CIFAR *.bin file like " +
-                                         shown_name(source.first_path) + ". Pass only such files, or their folder.");
+      throw input_error("open {}: {} is not a CIFAR *.bin file like {}. Pass only such files, or their folder.", shown,
+                        shown_name(file), shown_name(source.first_path));
     }
     const CifarLayout& own = layout_of_file(source, file, path.name);
     if (layout != nullptr && &own != layout) {
-      throw Error(ErrorKind::kInput, "open " + shown + ": " + shown_name(file) + " is " + own.name + ", " +
-                                         shown_name(source.files.front()) + " is " + layout->name +
-                                         "; expected one format");
+      throw input_error("open {}: {} is {}, {} is {}; expected one format", shown, shown_name(file), own.name,
+                        shown_name(source.files.front()), layout->name);
     }
     layout = &own;
     if (folders.insert(path.folder).second) {
       std::vector<std::string> names =
           class_names(path.folder, own, [&](const std::string& name) { return exists_next_to(path, name); });
       if (!classes.empty() && names != classes) {
-        throw Error(ErrorKind::kInput, "open " + shown + ": the class names next to " + shown_name(file) +
-                                           " differ from those next to " + shown_name(source.files.front()));
+        throw input_error("open {}: the class names next to {} differ from those next to {}", shown, shown_name(file),
+                          shown_name(source.files.front()));
       }
       classes = std::move(names);
     }
     if (split.empty() || split == (is_test(path.name) ? "test" : "train")) files.push_back(file);
   }
   if (files.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + shown + ": split '" + split + "' is not available: " +
-                                          (source.files.size() == 1 ? "the file belongs to another split"
-                                                                    : "none of the files belongs to that split") +
-                                          ". Pass the folder.");
+    throw argument_error(
+        "open {}: split '{}' is not available: {}. Pass the folder.", shown, split,
+        source.files.size() == 1 ? "the file belongs to another split" : "none of the files belongs to that split");
   }
   return std::make_shared<CifarBinary>(*layout, files, std::move(classes));
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/source.h"
 
@@ -18,10 +18,9 @@ void take_present(const std::vector<std::string>& present, const std::string& na
 void reject_gap(const CifarVersion& version, const CifarFiles& found, const std::string& folder) {
   if (found.layout != version.ten) return;
   for (std::size_t i = 0; i < found.train.size(); ++i) {
-    const std::string expected = "data_batch_" + std::to_string(i + 1) + version.ending;
+    const std::string expected = fmt::format("data_batch_{}{}", i + 1, version.ending);
     if (found.train[i] != expected) {
-      throw Error(ErrorKind::kInput,
-                  "open " + folder + ": " + expected + " is missing although " + found.train[i] + " exists");
+      throw input_error("open {}: {} is missing although {} exists", folder, expected, found.train[i]);
     }
   }
 }
@@ -30,7 +29,7 @@ void reject_gap(const CifarVersion& version, const CifarFiles& found, const std:
 
 CifarFiles find_cifar_10(const CifarVersion& version, const std::vector<std::string>& present) {
   CifarFiles found{version.ten};
-  for (int i = 1; i <= 5; ++i) take_present(present, "data_batch_" + std::to_string(i) + version.ending, found.train);
+  for (int i = 1; i <= 5; ++i) take_present(present, fmt::format("data_batch_{}{}", i, version.ending), found.train);
   take_present(present, std::string("test_batch") + version.ending, found.test);
   return found;
 }
@@ -48,14 +47,14 @@ CifarSelection select_cifar_files(const CifarVersion& version, const Source& sou
   const CifarFiles ten = find_cifar_10(version, source.listing.files);
   const CifarFiles hundred = find_cifar_100(version, source.listing.files);
   if (ten.any() && hundred.any()) {
-    throw Error(ErrorKind::kInput, "open " + shown + ": both CIFAR-10 and CIFAR-100 files; found " +
-                                       describe(source.listing) + ". Pass one file, or a folder with one format.");
+    throw input_error(
+        "open {}: both CIFAR-10 and CIFAR-100 files; found {}. Pass one file, or a folder with one format.", shown,
+        describe(source.listing));
   }
   const CifarFiles& found = ten.any() ? ten : hundred;
   reject_gap(version, found, shown);
   if (!split.empty() && split != "train" && split != "test") {
-    throw Error(ErrorKind::kArgument,
-                "open " + shown + ": no split '" + split + "'; " + found.layout->name + " has train and test");
+    throw argument_error("open {}: no split '{}'; {} has train and test", shown, split, found.layout->name);
   }
   if (split.empty() && !found.train.empty() && !found.test.empty()) report_both_splits(shown);
   CifarSelection selection{found.layout};
@@ -64,8 +63,7 @@ CifarSelection select_cifar_files(const CifarVersion& version, const Source& sou
   if (split != "train")
     for (const std::string& name : found.test) selection.files.push_back(folder + name);
   if (selection.files.empty()) {
-    throw Error(ErrorKind::kInput,
-                "open " + shown + ": no file of the split '" + split + "'; found " + describe(source.listing));
+    throw input_error("open {}: no file of the split '{}'; found {}", shown, split, describe(source.listing));
   }
   return selection;
 }

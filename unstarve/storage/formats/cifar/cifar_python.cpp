@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/held_bytes.h"
 #include "unstarve/storage/bytes/text.h"
@@ -34,7 +34,7 @@ bool is_published(std::string_view name) { return layout_of(std::string(name)) !
 
 const PickleValue& member(const Pickle& pickle, const char* key) {
   const PickleValue* const found = pickle.find(key);
-  if (found == nullptr) throw Error(ErrorKind::kInput, std::string("the pickle is not a dict with the key ") + key);
+  if (found == nullptr) throw input_error("the pickle is not a dict with the key {}", key);
   return *found;
 }
 
@@ -42,8 +42,8 @@ const PickleValue& member(const Pickle& pickle, const char* key) {
 std::shared_ptr<const ByteSource> open_mapped(const std::string& path) {
   std::shared_ptr<const ByteSource> file = open_bytes(path);
   if (file->size() > kMaxPickleBytes) {
-    throw Error(ErrorKind::kInput, "open " + file->name() + ": " + std::to_string(file->size()) +
-                                       " bytes; expected a CIFAR pickle of at most " + std::to_string(kMaxPickleBytes));
+    throw input_error("open {}: {} bytes; expected a CIFAR pickle of at most {}", file->name(), file->size(),
+                      kMaxPickleBytes);
   }
   if (!file->mapped().empty() || file->size() == 0) return file;
   std::vector<std::uint8_t> bytes(static_cast<std::size_t>(file->size()));
@@ -84,14 +84,14 @@ CifarSelection select_named(const Source& source, const std::string& split) {
     const std::string name = CifarPath(file).name;
     const CifarLayout* const layout = layout_of(name);
     if (layout == nullptr || (selection.layout != nullptr && layout != selection.layout)) {
-      throw Error(ErrorKind::kInput, shown + shown_name(file) + " is not a file of the same data set as " +
-                                         shown_name(source.first_path) + ". Pass only such files, or their folder.");
+      throw input_error("{}{} is not a file of the same data set as {}. Pass only such files, or their folder.", shown,
+                        shown_name(file), shown_name(source.first_path));
     }
     selection.layout = layout;
     if (split.empty() || split == (name.starts_with("test") ? "test" : "train")) selection.files.push_back(file);
   }
   if (!selection.files.empty()) return selection;
-  throw Error(ErrorKind::kArgument, shown + "no file of the split '" + split + "'. Pass the folder.");
+  throw argument_error("{}no file of the split '{}'. Pass the folder.", shown, split);
 }
 
 }  // namespace
@@ -111,14 +111,13 @@ CifarBatch parse_cifar_batch(std::span<const std::uint8_t> bytes, const CifarLay
     }
   }
   const std::uint64_t images = batch.labels.size();
-  if (images == 0) throw Error(ErrorKind::kInput, std::string("the value of ") + key + " is not a list of integers");
+  if (images == 0) throw input_error("the value of {} is not a list of integers", key);
   const bool is_text = data.kind == PickleValue::Kind::kText;
   const bool is_array = data.kind == PickleValue::Kind::kArray && (data.name == "|u1" || data.name == "u1") &&
                         !data.column_major && data.shape == std::vector<std::uint64_t>{images, kPixelBytes};
   if (!(is_text || is_array) || data.bytes.size() != images * kPixelBytes) {
-    throw Error(ErrorKind::kInput, "the value of data is not an array of uint8 of the shape (" +
-                                       std::to_string(images) + ", " + std::to_string(kPixelBytes) +
-                                       ") for as many labels");
+    throw input_error("the value of data is not an array of uint8 of the shape ({}, {}) for as many labels", images,
+                      kPixelBytes);
   }
   const std::less_equal<> before;
   const bool view = before(bytes.data(), data.bytes.data()) &&
@@ -139,8 +138,7 @@ std::vector<std::string> parse_cifar_names(std::span<const std::uint8_t> bytes, 
     if (name.kind == PickleValue::Kind::kText) names.emplace_back(as_text(name.bytes));
   }
   if (names.size() == static_cast<std::size_t>(layout.classes)) return names;
-  throw Error(ErrorKind::kInput,
-              std::to_string(names.size()) + " class names in " + key + "; expected " + std::to_string(layout.classes));
+  throw input_error("{} class names in {}; expected {}", names.size(), key, layout.classes);
 }
 
 bool recognises_cifar_python(const Source& source) {

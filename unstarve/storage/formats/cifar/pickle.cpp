@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 
@@ -21,7 +21,7 @@ class PickleReader {
   using Items = std::vector<std::uint32_t>;
 
   [[noreturn]] void fail(const std::string& what) const {
-    throw Error(ErrorKind::kInput, "pickle: " + what + " at offset " + std::to_string(opcode_at_));
+    throw input_error("pickle: {} at offset {}", what, opcode_at_);
   }
   [[nodiscard]] std::span<const std::uint8_t> take(std::uint64_t count);
   template <class Number>
@@ -76,7 +76,7 @@ std::string_view PickleReader::line() {
 }
 
 PickleValue& PickleReader::push(Kind kind) {
-  if (pickle_.values_.size() >= kMaxPickleValues) fail("more than " + std::to_string(kMaxPickleValues) + " values");
+  if (pickle_.values_.size() >= kMaxPickleValues) fail(fmt::format("more than {} values", kMaxPickleValues));
   stack_.push_back(static_cast<std::uint32_t>(pickle_.values_.size()));
   pickle_.values_.emplace_back().kind = kind;
   return pickle_.values_.back();
@@ -147,7 +147,7 @@ bool PickleReader::step(std::uint8_t opcode) {
     }
     case 'R': reduce(); return true;
     case 'b': build(); return true;
-    default: fail("opcode " + std::to_string(opcode) + ", which pickles of plain data do not contain");
+    default: fail(fmt::format("opcode {}, which pickles of plain data do not contain", opcode));
   }
 }
 
@@ -166,7 +166,7 @@ bool PickleReader::push_constant(std::uint8_t opcode) {
     case 'M': push_integer(number<std::uint16_t>()); break;
     case 0x8a: {  // LONG1
       const std::span<const std::uint8_t> digits = take(number<std::uint8_t>());
-      if (digits.size() > 8) fail("an integer of " + std::to_string(digits.size()) + " bytes");
+      if (digits.size() > 8) fail(fmt::format("an integer of {} bytes", digits.size()));
       std::uint64_t integer = !digits.empty() && digits.back() >= 128 ? ~std::uint64_t{0} : 0;
       for (std::size_t i = digits.size(); i-- > 0;) integer = integer << 8 | digits[i];
       push_integer(static_cast<std::int64_t>(integer));

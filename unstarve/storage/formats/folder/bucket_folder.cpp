@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/formats/folder/class_files.h"
 #include "unstarve/storage/formats/folder/image_file.h"
@@ -47,9 +47,10 @@ BucketFolder::BucketFolder(std::string root, std::vector<std::string> classes)
   }
   class_begin_.push_back(begins_.size());
   if (size() == 0)
-    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in " + std::to_string(classes_.size()) +
-                                       " folders; expected objects *.jpg, *.jpeg, *.png or *.webp in one folder per "
-                                       "class");
+    throw input_error(
+        "open image folder {}: no image in {} folders; expected objects *.jpg, *.jpeg, *.png or *.webp in one folder "
+        "per class",
+        root_, classes_.size());
 }
 
 void BucketFolder::take(std::size_t number, std::vector<RemoteObject> objects) {
@@ -79,9 +80,8 @@ void BucketFolder::read(std::uint64_t id, RecordBuffer& record) const {
   const std::uint64_t bytes = bytes_[id];
   const char* const etag = pool_.data() + begins_[id] + std::strlen(pool_.data() + begins_[id]) + 1;
   if (bytes == 0 || bytes > kMaxImageBytes)
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
-                                       (bytes == kTooLarge ? "at least 4 GiB" : std::to_string(bytes) + " bytes") +
-                                       "; expected an image of 1 to " + std::to_string(kMaxImageBytes) + " bytes");
+    throw input_error("read {}: {}; expected an image of 1 to {} bytes", location(id),
+                      bytes == kTooLarge ? "at least 4 GiB" : fmt::format("{} bytes", bytes), kMaxImageBytes);
   record.storage.reserve_discard(bytes + kReadableAfter);
   const std::span<std::uint8_t> out(record.storage.data(), bytes);
   RemoteStore::of_process().open(RemoteObject{url_of(id), bytes, etag})->read(0, out);

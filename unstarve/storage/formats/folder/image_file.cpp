@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/io/batch_reader.h"
 #include "unstarve/storage/source/open_bytes.h"
@@ -17,8 +17,8 @@ namespace unstarve {
 namespace {
 
 Error shrank(const std::string& location, std::size_t bytes, std::size_t now) {
-  return Error(ErrorKind::kIo, "read " + location + ": the file shrank from " + std::to_string(bytes) + " to " +
-                                   std::to_string(now) + " bytes during the read");
+  return Error(ErrorKind::kIo,
+               fmt::format("read {}: the file shrank from {} to {} bytes during the read", location, bytes, now));
 }
 
 }  // namespace
@@ -30,12 +30,11 @@ ImageFile open_image_file(const ImagePath& path) {
   if (!file.valid()) throw io_error("open", location(), errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw io_error("stat", location(), errno);
-  if (!S_ISREG(status.st_mode)) throw Error(ErrorKind::kInput, "read " + location() + ": not a regular file");
-  if (status.st_size == 0) throw Error(ErrorKind::kInput, "read " + location() + ": the file is empty (0 bytes)");
+  if (!S_ISREG(status.st_mode)) throw input_error("read {}: not a regular file", location());
+  if (status.st_size == 0) throw input_error("read {}: the file is empty (0 bytes)", location());
   const auto bytes = static_cast<std::size_t>(status.st_size);
   if (bytes > kMaxImageBytes) {
-    throw Error(ErrorKind::kInput, "read " + location() + ": " + std::to_string(bytes) +
-                                       " bytes; expected an image of at most " + std::to_string(kMaxImageBytes));
+    throw input_error("read {}: {} bytes; expected an image of at most {}", location(), bytes, kMaxImageBytes);
   }
   return {std::move(file), bytes};
 }
@@ -53,9 +52,8 @@ std::span<const std::uint8_t> read_remote_image(const std::string& url, const Da
                                                 AlignedBytes& storage) {
   const auto file = open_bytes(url);
   if (file->size() == 0 || file->size() > kMaxImageBytes) {
-    throw Error(ErrorKind::kInput, "read " + data.location(id) + ": " + std::to_string(file->size()) +
-                                       " bytes; expected an image of 1 to " + std::to_string(kMaxImageBytes) +
-                                       " bytes");
+    throw input_error("read {}: {} bytes; expected an image of 1 to {} bytes", data.location(id), file->size(),
+                      kMaxImageBytes);
   }
   const auto bytes = static_cast<std::size_t>(file->size());
   storage.reserve_discard(bytes + kReadableAfter);

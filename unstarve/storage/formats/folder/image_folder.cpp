@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/folder/bucket_folder.h"
 #include "unstarve/storage/formats/folder/image_file.h"
@@ -36,12 +36,14 @@ ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
       fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
   if (names_.files() == 0) {
     const FolderListing top = list_folder(root_);
-    const std::string first =
-        top.folders.empty() ? ""
-                            : "; " + top.folders[0] + " has " + describe(list_folder(root_ + "/" + top.folders[0]));
-    throw Error(ErrorKind::kInput, "open image folder " + root_ + ": no image in the class folders; found " +
-                                       describe(top) + first +
-                                       "; expected files *.jpg, *.jpeg, *.png or *.webp in one folder per class");
+    const std::string first = top.folders.empty() ? ""
+                                                  : fmt::format("; {} has {}", top.folders[0],
+                                                                describe(list_folder(root_ + "/" + top.folders[0])));
+    throw input_error(
+        "open image folder {}: no image in the class folders; found {}{}; expected files *.jpg, *.jpeg, *.png or "
+        "*.webp "
+        "in one folder per class",
+        root_, describe(top), first);
   }
   for (std::uint64_t number = 0; number < names_.classes(); ++number) {
     classes_.emplace_back(names_.class_name(number));
@@ -141,21 +143,19 @@ std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std
   const std::vector<std::string>& folders = source.listing.folders;
   if (!holds_splits(source)) {
     if (!split.empty()) {
-      throw Error(ErrorKind::kArgument,
-                  "open image folder " + source.text + ": split '" + split +
-                      "' is not available: the subfolders are classes: " + describe(source.listing));
+      throw argument_error("open image folder {}: split '{}' is not available: the subfolders are classes: {}",
+                           source.text, split, describe(source.listing));
     }
     return open_folder_of(source.path, folders);
   }
   if (split.empty()) {
-    throw Error(ErrorKind::kInput, "open image folder " + source.text + ": the subfolders are splits (" +
-                                       join(folders) + "); expected classes. Choose a split, for example " +
-                                       source.text + "/" +
-                                       (std::count(folders.begin(), folders.end(), "train") ? "train" : folders[0]));
+    throw input_error(
+        "open image folder {}: the subfolders are splits ({}); expected classes. Choose a split, for example {}/{}",
+        source.text, join(folders), source.text,
+        std::count(folders.begin(), folders.end(), "train") ? "train" : folders[0]);
   }
   if (std::find(folders.begin(), folders.end(), split) == folders.end()) {
-    throw Error(ErrorKind::kArgument,
-                "open image folder " + source.text + ": no split '" + split + "'; available: " + join(folders));
+    throw argument_error("open image folder {}: no split '{}'; available: {}", source.text, split, join(folders));
   }
   return open_folder_of(source.path + "/" + split, list_inside(source, split).folders);
 }

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/crc32c.h"
 #include "unstarve/storage/bytes/text.h"
 
@@ -17,9 +17,7 @@ constexpr std::size_t kCrcAt = 40;
 constexpr std::size_t kFolderBytes = 48;
 constexpr std::size_t kLinkBytes = 16;
 
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(ErrorKind::kInput, "read folder listing: damaged: " + what);
-}
+[[noreturn]] void damaged(const std::string& what) { throw input_error("read folder listing: damaged: {}", what); }
 
 std::uint32_t checksum(std::span<const std::uint8_t> bytes) {
   return crc32c(bytes.subspan(kCrcAt + 4), crc32c(bytes.first(kCrcAt)));
@@ -95,7 +93,7 @@ ListingView::ListingView(std::span<const std::uint8_t> bytes) {
   if (bytes.size() < kHeaderBytes) damaged("truncated inside the header");
   if (checksum(bytes) != load_little<std::uint32_t>(bytes.data() + kCrcAt)) damaged("checksum");
   const std::uint32_t version = load_little<std::uint32_t>(bytes.data() + kCrcAt + 4);
-  if (version != kListingVersion) damaged("version " + std::to_string(version));
+  if (version != kListingVersion) damaged(fmt::format("version {}", version));
   std::size_t offset = kHeaderBytes;
   const auto section = [&](std::size_t number, std::size_t each) {
     const std::uint64_t count = load_little<std::uint64_t>(bytes.data() + number * 8);

@@ -6,7 +6,7 @@
 #include <set>
 #include <unordered_map>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/index/record_format.h"
@@ -39,8 +39,8 @@ std::string problem_of_path(const std::string& path) {
 
 std::vector<std::uint8_t> read_list(const ByteSource& file) {
   if (file.size() > kMaxManifestBytes) {
-    throw Error(ErrorKind::kInput, "open " + file.name() + ": " + std::to_string(file.size()) +
-                                       " bytes; expected a manifest of at most " + std::to_string(kMaxManifestBytes));
+    throw input_error("open {}: {} bytes; expected a manifest of at most {}", file.name(), file.size(),
+                      kMaxManifestBytes);
   }
   std::vector<std::uint8_t> text(static_cast<std::size_t>(file.size()));
   file.read(0, text);
@@ -49,8 +49,8 @@ std::vector<std::uint8_t> read_list(const ByteSource& file) {
 
 // Throws because the requested label column does not exist in `text`.
 [[noreturn]] void reject_label(const std::string& name, const ManifestColumns& columns, std::string_view text) {
-  throw Error(ErrorKind::kArgument, "open " + name + ": no column '" + columns.label + "' for the label; available: " +
-                                        join(manifest_columns(text, columns)) + ". Use #label=none to read no labels.");
+  throw argument_error("open {}: no column '{}' for the label; available: {}. Use #label=none to read no labels.", name,
+                       columns.label, join(manifest_columns(text, columns)));
 }
 
 bool has_column(const ManifestColumns& columns, std::string_view text) {
@@ -77,11 +77,11 @@ struct Manifest::Labels {
       texts.push_back(row.label);
       numbers.push_back(whole_number(row.label));
       if (const std::string other = numbers.back() ? "" : not_a_class(row.label); !other.empty() && first_other.empty())
-        first_other = other + " in " + file + " line " + std::to_string(row.line);
+        first_other = fmt::format("{} in {} line {}", other, file, row.line);
     }
     const bool number = numbers[known->second].has_value();
     ++(number ? number_rows : name_rows);
-    if (!number && name_rows == 1) first_name = file + " line " + std::to_string(row.line) + ": '" + row.label + "'";
+    if (!number && name_rows == 1) first_name = fmt::format("{} line {}: '{}'", file, row.line, row.label);
     return known->second;
   }
 };
@@ -110,10 +110,10 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
     if (text.empty() && files.size() > 1) continue;
     const std::optional<ManifestKind> kind = manifest_kind(as_text(text), columns);
     if (!kind) {
-      throw Error(ErrorKind::kInput,
-                  "open " + name + ": " + file.bytes->name() +
-                      " is not a manifest like the other files; expected CSV with a path column or JSON lines with a " +
-                      "path key");
+      throw input_error(
+          "open {}: {} is not a manifest like the other files; expected CSV with a path column or JSON lines with a "
+          "path key",
+          name, file.bytes->name());
     }
     const bool has_label = !label_by_name || has_column(columns, as_text(text));
     if (!has_label && *kind == ManifestKind::kCsv) reject_label(lists_.back().name, columns, as_text(text));
@@ -123,10 +123,10 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
       reject_label(lists_.back().name, columns, as_text(text));
   }
   if (!split.empty() && splits.count(split) == 0) {
-    throw Error(ErrorKind::kArgument, "open " + name + ": no row of the split '" + split + "'; " +
-                                          (splits.empty() ? "there is no split column" : "available: " + join(splits)));
+    throw argument_error("open {}: no row of the split '{}'; {}", name, split,
+                         splits.empty() ? "there is no split column" : "available: " + join(splits));
   }
-  if (paths_.empty()) throw Error(ErrorKind::kInput, "open " + name + ": no image listed");
+  if (paths_.empty()) throw input_error("open {}: no image listed", name);
   const bool by_labels = classes == ManifestClasses::kByLabels;
   if (by_labels && !labels.first_other.empty()) {
     missing_labels_ = labels.first_other;
@@ -134,11 +134,10 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
     missing_labels_ = "the columns " + join(manifest_columns(as_text(read_list(*files.front().bytes)), columns));
   }
   if (by_labels && labels.first_other.empty() && labels.name_rows > 0 && labels.name_rows < labels.number_rows) {
-    throw Error(ErrorKind::kInput, "open " + name + ": the label is a class number in " +
-                                       std::to_string(labels.number_rows) + " rows and a name in " +
-                                       std::to_string(labels.name_rows) + " (first: " + labels.first_name +
-                                       "); expected numbers only or names only. Correct the manifest, or use " +
-                                       "#classes=names to read all labels as names.");
+    throw input_error(
+        "open {}: the label is a class number in {} rows and a name in {} (first: {}); expected numbers only or names "
+        "only. Correct the manifest, or use #classes=names to read all labels as names.",
+        name, labels.number_rows, labels.name_rows, labels.first_name);
   }
   if (!by_labels) labels.numbers.assign(labels.texts.size(), std::nullopt);
   number_classes(labels, label_of);
@@ -146,7 +145,7 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
 
 void Manifest::add(const ManifestRow& row) {
   const std::string problem = row.problem.empty() ? problem_of_path(row.path) : row.problem;
-  if (!problem.empty()) problems_.emplace(paths_.size(), "line " + std::to_string(row.line) + ": " + problem);
+  if (!problem.empty()) problems_.emplace(paths_.size(), fmt::format("line {}: {}", row.line, problem));
   paths_.push_back(pool_.size());
   if (problem.empty()) pool_.insert(pool_.end(), row.path.begin(), row.path.end());
   pool_.push_back('\0');
@@ -178,8 +177,8 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
     if (label_of[id] == kNoLabel) {
       problems_.try_emplace(id, "no label, although other rows have one");
     } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
-      problems_.try_emplace(id, "label " + labels.texts[label_of[id]] + " is not a class number; expected 0 to " +
-                                    std::to_string(kMaxClasses - 1));
+      problems_.try_emplace(id, fmt::format("label {} is not a class number; expected 0 to {}",
+                                            labels.texts[label_of[id]], kMaxClasses - 1));
     } else {
       labels_[id] = static_cast<std::int32_t>(numbers[label_of[id]]);
     }
@@ -222,7 +221,7 @@ int Manifest::reads_in_flight() const {
 void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
   if (!problems_.empty()) {
     const auto problem = problems_.find(id);
-    if (problem != problems_.end()) throw Error(ErrorKind::kInput, "read " + location(id) + ": " + problem->second);
+    if (problem != problems_.end()) throw input_error("read {}: {}", location(id), problem->second);
   }
   const char* const path = pool_.data() + paths_[id];
   const List& list = list_of(id);
@@ -247,7 +246,7 @@ ManifestClasses classes_of(SourceOptions& options, const std::string& name) {
   const std::string text = options.take_text("classes", "");
   if (text.empty()) return ManifestClasses::kByLabels;
   if (text == "names") return ManifestClasses::kNames;
-  throw Error(ErrorKind::kArgument, "open " + name + ": option classes is '" + text + "'; expected names");
+  throw argument_error("open {}: option classes is '{}'; expected names", name, text);
 }
 
 // The folder of a path or URL, without a trailing '/'.

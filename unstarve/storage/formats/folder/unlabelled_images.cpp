@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "unstarve/codecs/common/image_header.h"
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/io/residency.h"
 #include "unstarve/storage/source/folder_scan.h"
@@ -52,8 +52,8 @@ bool recognises_unlabelled_images(const Source& source) {
 
 std::shared_ptr<const Dataset> open_unlabelled_images(const Source& source, const std::string& split) {
   if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no split '" + split +
-                                          "'; expected none for images without labels");
+    throw argument_error("open {}: no split '{}'; expected none for images without labels", shown_name(source.text),
+                         split);
   }
   if (!source.folder) return std::make_shared<UnlabelledImages>("", source.files);
   std::vector<std::string> names = source.listing.files;

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/record_files.h"
@@ -37,9 +37,9 @@ class Mds final : public RecordFormat {
   }
   // The columns are stored outside of the shard: an index must not survive a change of columns.
   [[nodiscard]] std::string variant() const override {
-    std::string text = "image=" + std::to_string(fields_.image) + ",label=" + std::to_string(fields_.label);
+    std::string text = fmt::format("image={},label={}", fields_.image, fields_.label);
     for (const MdsColumn& column : columns_) {
-      text += "," + column.name + ":" + column.encoding + ":" + std::to_string(column.fixed_bytes);
+      text += fmt::format(",{}:{}:{}", column.name, column.encoding, column.fixed_bytes);
     }
     return text;
   }
@@ -51,8 +51,7 @@ class Mds final : public RecordFormat {
     for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
       const std::uint64_t begin = offsets[i], after = offsets[i + 1];
       if (begin < end || after <= begin) {
-        sink.add_damaged(end, 0,
-                         "invalid table entry: offsets " + std::to_string(begin) + " to " + std::to_string(after));
+        sink.add_damaged(end, 0, fmt::format("invalid table entry: offsets {} to {}", begin, after));
         continue;
       }
       end = after;
@@ -69,7 +68,7 @@ class Mds final : public RecordFormat {
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     const std::span<const std::uint8_t> value = mds_value(stored, columns_, fields_.image);
-    if (value.empty()) throw Error(ErrorKind::kInput, "the image is empty");
+    if (value.empty()) throw input_error("the image is empty");
     if (image_kind() == FieldKind::kEncodedImage) {
       image.bytes = value;
       return;
@@ -88,11 +87,10 @@ class Mds final : public RecordFormat {
     const std::span<const std::uint8_t> head = bytes.at(0, 4);
     if (head.empty()) return {0};
     const std::uint32_t samples = head.size() < 4 ? kMaxShardSamples + 1 : load_little<std::uint32_t>(head.data());
-    if (samples > kMaxShardSamples) throw Error(ErrorKind::kInput, "not an MDS shard: invalid number of samples");
+    if (samples > kMaxShardSamples) throw input_error("not an MDS shard: invalid number of samples");
     const std::span<const std::uint8_t> table = bytes.at(4, table_bytes(samples) - 4);
     if (table.size() < table_bytes(samples) - 4) {
-      throw Error(ErrorKind::kInput,
-                  "truncated: the shard ends inside the table of " + std::to_string(samples) + " samples");
+      throw input_error("truncated: the shard ends inside the table of {} samples", samples);
     }
     std::vector<std::uint32_t> offsets;
     offsets.reserve(std::size_t{samples} + 1);
@@ -103,14 +101,14 @@ class Mds final : public RecordFormat {
 
   void add(std::uint64_t offset, std::span<const std::uint8_t> sample, std::uint64_t length, RecordSink& sink) const {
     if (sample.size() < length) {
-      sink.add_damaged(offset, sample.size(),
-                       "truncated: the shard ends after " + std::to_string(sample.size()) + " of the " +
-                           std::to_string(length) + " bytes of the sample");
+      sink.add_damaged(
+          offset, sample.size(),
+          fmt::format("truncated: the shard ends after {} of the {} bytes of the sample", sample.size(), length));
       return;
     }
     try {
       const std::span<const std::uint8_t> image = mds_value(sample, columns_, fields_.image);
-      if (image.empty()) throw Error(ErrorKind::kInput, "the image is empty");
+      if (image.empty()) throw input_error("the image is empty");
       ScannedRecord record{.offset = offset, .length = length};
       if (image_kind() == FieldKind::kPixels) {
         const MdsPixels raw = parse_mds_pil(image);
@@ -139,7 +137,7 @@ class Mds final : public RecordFormat {
     if (std::string other = not_a_class(as_text(value)); !other.empty())
       return "the column " + column.name + ": " + other;
     const auto parsed = parse_class(as_text(value), kMaxMdsClassBytes);
-    if (!parsed) throw Error(ErrorKind::kInput, "column '" + column.name + "' is neither a class number nor a name");
+    if (!parsed) throw input_error("column '{}' is neither a class number nor a name", column.name);
     if (parsed->name.empty())
       record.label = parsed->number;
     else
@@ -192,23 +190,22 @@ MdsFields choose_mds_fields(const std::vector<MdsColumn>& columns, const std::st
   fields.image = image.empty() ? find_image(columns) : column_named(columns, image);
   if (fields.image == columns.size()) {
     if (image.empty()) {
-      throw Error(ErrorKind::kInput,
-                  "no image column; available: " + describe_columns(columns) + ". Choose one with #image=NAME.");
+      throw input_error("no image column; available: {}. Choose one with #image=NAME.", describe_columns(columns));
     }
-    throw Error(ErrorKind::kArgument, "no column '" + image + "'; available: " + describe_columns(columns));
+    throw argument_error("no column '{}'; available: {}", image, describe_columns(columns));
   }
   if (!is_image_encoding(columns[fields.image].encoding)) {
-    throw Error(ErrorKind::kArgument, "column '" + image + "' has the encoding " + columns[fields.image].encoding +
-                                          "; expected an image: jpeg, png, pil or bytes");
+    throw argument_error("column '{}' has the encoding {}; expected an image: jpeg, png, pil or bytes", image,
+                         columns[fields.image].encoding);
   }
   fields.declined = label == "none";
   if (fields.declined) return fields;
   fields.label = label.empty() ? find_label(columns) : static_cast<int>(column_named(columns, label));
   if (fields.label == static_cast<int>(columns.size())) {
-    throw Error(ErrorKind::kArgument, "no column '" + label + "'; available: " + describe_columns(columns));
+    throw argument_error("no column '{}'; available: {}", label, describe_columns(columns));
   }
   if (fields.label >= 0 && !is_label(columns[static_cast<std::size_t>(fields.label)])) {
-    throw Error(ErrorKind::kArgument, "column '" + label + "' is not a label; expected integers or str");
+    throw argument_error("column '{}' is not a label; expected integers or str", label);
   }
   return fields;
 }
@@ -248,8 +245,7 @@ std::string_view name_of(const Source& source) {
 
 std::string read_index(const ByteSource& file) {
   if (file.size() > kMaxMdsIndexBytes) {
-    throw Error(ErrorKind::kInput, std::to_string(file.size()) + " bytes; expected an index of at most " +
-                                       std::to_string(kMaxMdsIndexBytes));
+    throw input_error("{} bytes; expected an index of at most {}", file.size(), kMaxMdsIndexBytes);
   }
   return read_text(file, file.size());
 }
@@ -261,9 +257,8 @@ Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
   if (!is_url(folder) && std::filesystem::exists(folder + shard.raw.name, failed))
     return {folder + shard.raw.name, nullptr};
   if (shard.compression == "gz" || shard.compression == "zstd") return {folder + shard.zip.name, nullptr};
-  throw Error(ErrorKind::kInput, "shard " + shard.zip.name + " is compressed by " + shard.compression +
-                                     "; expected gz or zstd. Decompress it to " + shard.raw.name +
-                                     " in the same folder.");
+  throw input_error("shard {} is compressed by {}; expected gz or zstd. Decompress it to {} in the same folder.",
+                    shard.zip.name, shard.compression, shard.raw.name);
 }
 
 // Combines the shards of several indexes, in order.
@@ -282,8 +277,8 @@ class Indexes {
         fields_ = choose_mds_fields(index.columns, image_, label_);
         columns_ = std::move(index.columns);
       } else if (index.columns != columns_) {
-        throw Error(ErrorKind::kInput, "the columns are " + describe_columns(index.columns) + "; expected " +
-                                           describe_columns(columns_) + " as in " + first_);
+        throw input_error("the columns are {}; expected {} as in {}", describe_columns(index.columns),
+                          describe_columns(columns_), first_);
       }
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kCancelled) throw;
@@ -308,9 +303,9 @@ void add_all(const Source& source, Indexes& indexes) {
   for (const std::string& path : source.files) {
     const auto file = path == source.first_path ? source.first : open_bytes(path);
     if (!is_index(*file)) {
-      throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": " + file->name() +
-                                         " is not an MDS index.json like " + source.first->name() +
-                                         ". Pass MDS folders, or only their index.json files.");
+      throw input_error(
+          "open {}: {} is not an MDS index.json like {}. Pass MDS folders, or only their index.json files.",
+          shown_name(source.text), file->name(), source.first->name());
     }
     indexes.add(*file, path);
   }
@@ -336,13 +331,13 @@ std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string&
   std::string image = options.take_text("image", ""), label = options.take_text("label", "");
   options.reject_unknown();
   if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": split '" + split +
-                                          "' is not available: an MDS folder is one split. Pass the folder of the "
-                                          "split.");
+    throw argument_error(
+        "open {}: split '{}' is not available: an MDS folder is one split. Pass the folder of the split.",
+        shown_name(source.text), split);
   }
   if (!source.folder && !is_index(*source.first)) {
-    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) + ": " + source.first->name() +
-                                       " is an MDS shard, whose columns are stored in index.json. Pass the folder.");
+    throw input_error("open {}: {} is an MDS shard, whose columns are stored in index.json. Pass the folder.",
+                      shown_name(source.text), source.first->name());
   }
   Indexes indexes(std::move(image), std::move(label));
   if (source.folder) {

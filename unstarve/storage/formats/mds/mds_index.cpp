@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/source/safe_path.h"
@@ -15,29 +15,28 @@ namespace {
 
 using nlohmann::json;
 
-[[noreturn]] void reject(const std::string& what) { throw Error(ErrorKind::kInput, what); }
-
 const json& member(const json& object, const char* key) {
   const auto found = object.is_object() ? object.find(key) : object.end();
-  if (!object.is_object() || found == object.end()) reject(std::string("'") + key + "' is missing");
+  if (!object.is_object() || found == object.end()) throw input_error("'{}' is missing", key);
   return *found;
 }
 
 std::string text_of(const json& object, const char* key) {
   const json& value = member(object, key);
-  if (!value.is_string()) reject(std::string("'") + key + "' is not a string");
+  if (!value.is_string()) throw input_error("'{}' is not a string", key);
   return value.get<std::string>();
 }
 
 std::uint64_t number_of(const json& object, const char* key) {
   const json& value = member(object, key);
-  if (!value.is_number_unsigned()) reject(std::string("'") + key + "' is not a non-negative integer");
+  if (!value.is_number_unsigned()) throw input_error("'{}' is not a non-negative integer", key);
   return value.get<std::uint64_t>();
 }
 
 MdsFile file_of(const json& object) {
   MdsFile file{text_of(object, "basename"), number_of(object, "bytes")};
-  if (leaves_folder(file.name)) reject("shard name '" + file.name + "': absolute, or leaves the folder through '..'");
+  if (leaves_folder(file.name))
+    throw input_error("shard name '{}': absolute, or leaves the folder through '..'", file.name);
   return file;
 }
 
@@ -47,16 +46,16 @@ std::vector<MdsColumn> columns_of(const json& shard) {
   const json& sizes = member(shard, "column_sizes");
   if (!names.is_array() || !encodings.is_array() || !sizes.is_array() || names.empty() ||
       names.size() != encodings.size() || names.size() != sizes.size()) {
-    reject("column_names, column_encodings and column_sizes are not lists of equal length");
+    throw input_error("column_names, column_encodings and column_sizes are not lists of equal length");
   }
   std::vector<MdsColumn> columns;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const bool sized = sizes[i].is_number_unsigned();
     if (!names[i].is_string() || !encodings[i].is_string() || (!sized && !sizes[i].is_null())) {
-      reject("column " + std::to_string(i) + ": name, encoding or size is invalid");
+      throw input_error("column {}: name, encoding or size is invalid", i);
     }
     const std::uint64_t bytes = sized ? sizes[i].get<std::uint64_t>() : 0;
-    if (bytes > std::numeric_limits<std::uint32_t>::max()) reject("column " + std::to_string(i) + " is too large");
+    if (bytes > std::numeric_limits<std::uint32_t>::max()) throw input_error("column {} is too large", i);
     columns.push_back(
         {names[i].get<std::string>(), encodings[i].get<std::string>(), static_cast<std::uint32_t>(bytes)});
   }
@@ -65,7 +64,7 @@ std::vector<MdsColumn> columns_of(const json& shard) {
 
 MdsShard shard_of(const json& object) {
   const std::string format = text_of(object, "format");
-  if (format != "mds") reject("shard format '" + format.substr(0, 32) + "'; expected 'mds'");
+  if (format != "mds") throw input_error("shard format '{}'; expected 'mds'", format.substr(0, 32));
   const json& compression = member(object, "compression");
   MdsShard shard;
   shard.raw = file_of(member(object, "raw_data"));
@@ -80,10 +79,10 @@ MdsShard shard_of(const json& object) {
 template <class T>
 std::int64_t fixed_integer(std::span<const std::uint8_t> value) {
   if (value.size() != sizeof(T)) {
-    reject("an integer of " + std::to_string(value.size()) + " bytes; expected " + std::to_string(sizeof(T)));
+    throw input_error("an integer of {} bytes; expected {}", value.size(), sizeof(T));
   }
   const T number = load_little<T>(value.data());
-  if (!std::in_range<std::int64_t>(number)) reject("the number " + std::to_string(number) + " is too large");
+  if (!std::in_range<std::int64_t>(number)) throw input_error("the number {} is too large", number);
   return static_cast<std::int64_t>(number);
 }
 
@@ -94,7 +93,7 @@ struct IntegerEncoding {
 
 std::int64_t text_integer(std::span<const std::uint8_t> value) {
   const std::optional<std::int64_t> number = parse_number<std::int64_t>(as_text(value));
-  if (!number) reject("the string is not an integer");
+  if (!number) throw input_error("the string is not an integer");
   return *number;
 }
 
@@ -116,12 +115,12 @@ const IntegerEncoding* find_integer(std::string_view encoding) noexcept {
 
 MdsIndex parse_mds_index(std::string_view text) {
   const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded()) reject("not JSON");
+  if (root.is_discarded()) throw input_error("not JSON");
   if (number_of(root, "version") != 2) {
-    reject("format version " + std::to_string(number_of(root, "version")) + "; expected 2");
+    throw input_error("format version {}; expected 2", number_of(root, "version"));
   }
   const json& shards = member(root, "shards");
-  if (!shards.is_array() || shards.empty()) reject("no shard listed; expected at least one");
+  if (!shards.is_array() || shards.empty()) throw input_error("no shard listed; expected at least one");
   MdsIndex index;
   for (const json& shard : shards) {
     index.shards.push_back(shard_of(shard));
@@ -129,7 +128,7 @@ MdsIndex parse_mds_index(std::string_view text) {
     if (index.columns.empty())
       index.columns = std::move(columns);
     else if (columns != index.columns)
-      reject("shard '" + index.shards.back().raw.name + "' has other columns than the first shard");
+      throw input_error("shard '{}' has other columns than the first shard", index.shards.back().raw.name);
   }
   return index;
 }
@@ -139,7 +138,7 @@ std::span<const std::uint8_t> mds_value(std::span<const std::uint8_t> sample, st
   std::uint64_t lengths_bytes = 0;
   for (const MdsColumn& column : columns) lengths_bytes += column.fixed_bytes == 0 ? 4 : 0;
   if (lengths_bytes > sample.size()) {
-    reject("a sample of " + std::to_string(sample.size()) + " bytes is too short for its column lengths");
+    throw input_error("a sample of {} bytes is too short for its column lengths", sample.size());
   }
   std::uint64_t offset = lengths_bytes, begin = 0, length = 0;
   const std::uint8_t* next_length = sample.data();
@@ -150,8 +149,8 @@ std::span<const std::uint8_t> mds_value(std::span<const std::uint8_t> sample, st
       next_length += 4;
     }
     if (bytes > sample.size() - offset) {
-      reject("column '" + columns[i].name + "' declares " + std::to_string(bytes) + " bytes, the sample contains " +
-             std::to_string(sample.size() - offset) + " more");
+      throw input_error("column '{}' declares {} bytes, the sample contains {} more", columns[i].name, bytes,
+                        sample.size() - offset);
     }
     if (i == which) {
       begin = offset;
@@ -160,7 +159,7 @@ std::span<const std::uint8_t> mds_value(std::span<const std::uint8_t> sample, st
     offset += bytes;
   }
   if (offset != sample.size()) {
-    reject(std::to_string(sample.size() - offset) + " bytes follow the last column of the sample");
+    throw input_error("{} bytes follow the last column of the sample", sample.size() - offset);
   }
   return sample.subspan(begin, length);
 }
@@ -173,22 +172,21 @@ std::int64_t mds_integer(std::string_view encoding, std::span<const std::uint8_t
 
 MdsPixels parse_mds_pil(std::span<const std::uint8_t> value) {
   constexpr std::size_t kHead = 12;
-  if (value.size() < kHead) reject("a raw image of " + std::to_string(value.size()) + " bytes; the header has 12");
+  if (value.size() < kHead) throw input_error("a raw image of {} bytes; the header has 12", value.size());
   MdsPixels image;
   image.width = load_little<std::uint32_t>(value.data());
   image.height = load_little<std::uint32_t>(value.data() + 4);
   const std::uint64_t mode_bytes = load_little<std::uint32_t>(value.data() + 8);
-  if (mode_bytes > value.size() - kHead) reject("raw image: the mode name is longer than the image");
+  if (mode_bytes > value.size() - kHead) throw input_error("raw image: the mode name is longer than the image");
   const std::string mode(reinterpret_cast<const char*>(value.data()) + kHead, std::min<std::size_t>(mode_bytes, 16));
-  if (mode != "RGB" && mode != "L") reject("raw image of mode '" + mode + "'; expected RGB or L");
+  if (mode != "RGB" && mode != "L") throw input_error("raw image of mode '{}'; expected RGB or L", mode);
   image.channels = mode == "L" ? 1 : 3;
   image.pixels = value.subspan(kHead + mode_bytes);
   constexpr std::uint32_t kMaxSide = 1 << 20;
   const std::uint64_t needed = std::uint64_t{image.width} * image.height * static_cast<std::uint64_t>(image.channels);
   if (image.width == 0 || image.height == 0 || image.width > kMaxSide || image.height > kMaxSide ||
       needed != image.pixels.size()) {
-    reject("a raw image of " + std::to_string(image.width) + " x " + std::to_string(image.height) + " pixels with " +
-           std::to_string(image.pixels.size()) + " bytes");
+    throw input_error("a raw image of {} x {} pixels with {} bytes", image.width, image.height, image.pixels.size());
   }
   return image;
 }

@@ -1,5 +1,5 @@
 // Parquet and Arrow files in a build without Arrow: every function throws.
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
@@ -9,9 +9,10 @@ namespace unstarve {
 namespace {
 
 Error missing(const std::string& operation, const char* what) {
-  return Error(ErrorKind::kMissing, operation + ": this build cannot " + what +
-                                        "; expected one with Arrow. Install the wheel of `make wheel`, or "
-                                        "build with -DUNSTARVE_PARQUET=ON after `make setup`, which installs pyarrow");
+  return missing_error(
+      "{}: this build cannot {}; expected one with Arrow. Install the wheel of `make wheel`, or build with "
+      "-DUNSTARVE_PARQUET=ON after `make setup`, which installs pyarrow",
+      operation, what);
 }
 
 }  // namespace

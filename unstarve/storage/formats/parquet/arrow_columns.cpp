@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -45,8 +45,7 @@ void for_each_row(parquet::ColumnReader& column, std::uint64_t rows, const Row& 
     done += static_cast<std::uint64_t>(found);
   }
   if (done == rows) return;
-  throw Error(ErrorKind::kInput, "column " + column.descr()->path()->ToDotString() + " has " + std::to_string(done) +
-                                     " values; expected " + std::to_string(rows));
+  throw input_error("column {} has {} values; expected {}", column.descr()->path()->ToDotString(), done, rows);
 }
 
 void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows, RowGroup& group, ImageStore& store) {
@@ -71,8 +70,7 @@ void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows
       if (levels[i] != present || next >= static_cast<std::size_t>(read)) continue;
       const std::int32_t index = indices[next++];
       if (dictionary == nullptr || index < 0 || index >= length) {
-        throw Error(ErrorKind::kInput, "dictionary index " + std::to_string(index) +
-                                           " is out of range: " + std::to_string(length) + " entries");
+        throw input_error("dictionary index {} is out of range: {} entries", index, length);
       }
       std::span<const std::uint8_t>& entry = entries[static_cast<std::size_t>(index)];
       if (entry.data() == nullptr) entry = store.add(dictionary[index]);
@@ -80,8 +78,8 @@ void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows
     }
   }
   if (group.images.size() == rows) return;
-  throw Error(ErrorKind::kInput, "column " + reader.descr()->path()->ToDotString() + " has " +
-                                     std::to_string(group.images.size()) + " values; expected " + std::to_string(rows));
+  throw input_error("column {} has {} values; expected {}", reader.descr()->path()->ToDotString(), group.images.size(),
+                    rows);
 }
 
 template <class Type>
@@ -94,9 +92,8 @@ void read_numbers(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& g
 void read_names(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group) {
   for_each_row<parquet::ByteArrayType>(column, rows, [&](std::uint64_t, const parquet::ByteArray* value) {
     if (value != nullptr && value->len > kMaxNameBytes) {
-      throw Error(ErrorKind::kInput, "column " + column.descr()->path()->ToDotString() + " has a string of " +
-                                         std::to_string(value->len) + " bytes; expected a class name of at most " +
-                                         std::to_string(kMaxNameBytes));
+      throw input_error("column {} has a string of {} bytes; expected a class name of at most {}",
+                        column.descr()->path()->ToDotString(), value->len, kMaxNameBytes);
     }
     group.label_names.emplace_back(
         value == nullptr ? "" : std::string(reinterpret_cast<const char*>(value->ptr), value->len));
@@ -122,7 +119,7 @@ std::uint8_t* ImageStore::allocate(std::size_t bytes) {
     const auto rest = static_cast<std::size_t>(expected_ > used_ ? expected_ - used_ : 0);
     const std::size_t block = std::max(bytes, std::min(kBlockBytes, rest));
     if (block > limit_ - std::min(limit_, group_.block_bytes)) {
-      throw Error(ErrorKind::kInput, "the images take more than " + std::to_string(limit_) + " bytes");
+      throw input_error("the images take more than {} bytes", limit_);
     }
     group_.blocks.emplace_back(block);
     group_.block_bytes += group_.blocks.back().capacity();

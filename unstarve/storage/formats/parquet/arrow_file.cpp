@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/formats/parquet/arrow_columns.h"
 #include "unstarve/storage/formats/parquet/arrow_decode.h"
@@ -37,7 +37,7 @@ class ArrowFile final : public ParquetFile {
     } catch (const Error& error) {
       throw Error(error.kind(), "open parquet " + name() + ": " + error.what());
     } catch (const parquet::ParquetException& error) {
-      throw Error(ErrorKind::kInput, "open parquet " + name() + ": the footer is damaged: " + error.what());
+      throw input_error("open parquet {}: the footer is damaged: {}", name(), error.what());
     }
   }
 
@@ -75,19 +75,18 @@ class ArrowFile final : public ParquetFile {
 void ArrowFile::read_footer() {
   const std::uint64_t size = source_->size();
   if (size < kMinFileBytes) {
-    throw Error(ErrorKind::kInput, "not Parquet: the file has " + std::to_string(size) + " bytes");
+    throw input_error("not Parquet: the file has {} bytes", size);
   }
   std::vector<std::uint8_t> tail(static_cast<std::size_t>(std::min(size, kFirstTailBytes)));
   source_->read(size - tail.size(), tail);
   const std::string_view magic(reinterpret_cast<const char*>(tail.data()) + tail.size() - 4, 4);
-  if (magic == "PARE") throw Error(ErrorKind::kInput, "the footer is encrypted, which is not supported");
+  if (magic == "PARE") throw input_error("the footer is encrypted, which is not supported");
   if (magic != "PAR1") {
-    throw Error(ErrorKind::kInput, "the file does not end with PAR1: truncated, or still being written");
+    throw input_error("the file does not end with PAR1: truncated, or still being written");
   }
   const std::uint64_t length = load_little<std::uint32_t>(tail.data() + tail.size() - kTrailerBytes);
   if (length > size - kMinFileBytes || length > kMaxFooterBytes) {
-    throw Error(ErrorKind::kInput, "the trailer declares a footer of " + std::to_string(length) +
-                                       " bytes, the file has " + std::to_string(size));
+    throw input_error("the trailer declares a footer of {} bytes, the file has {}", length, size);
   }
   if (length + kTrailerBytes > tail.size()) {
     tail.resize(static_cast<std::size_t>(length + kTrailerBytes));
@@ -116,12 +115,10 @@ void ArrowFile::choose(const std::string& image, const std::string& label) {
 Chunk ArrowFile::chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const {
   const std::string which = "the chunk of column " + column.path_in_schema()->ToDotString();
   if (!column.file_path().empty()) {
-    throw Error(ErrorKind::kInput,
-                which + " is stored in another file, " + column.file_path() + ", which is not supported");
+    throw input_error("{} is stored in another file, {}, which is not supported", which, column.file_path());
   }
   if (column.num_values() < 0 || static_cast<std::uint64_t>(column.num_values()) != rows) {
-    throw Error(ErrorKind::kInput,
-                which + " has " + std::to_string(column.num_values()) + " values; expected " + std::to_string(rows));
+    throw input_error("{} has {} values; expected {}", which, column.num_values(), rows);
   }
   return range_of(column);
 }
@@ -134,10 +131,8 @@ Chunk ArrowFile::range_of(const parquet::ColumnChunkMetaData& column) const {
   const std::int64_t bytes = column.total_compressed_size();
   const auto size = static_cast<std::int64_t>(source_->size());
   if (begin < 0 || bytes < 0 || begin > size || bytes > size - begin) {
-    throw Error(ErrorKind::kInput, "the footer declares " + std::to_string(bytes) + " bytes at offset " +
-                                       std::to_string(begin) + " for the chunk of column " +
-                                       column.path_in_schema()->ToDotString() + ", the file has " +
-                                       std::to_string(size));
+    throw input_error("the footer declares {} bytes at offset {} for the chunk of column {}, the file has {}", bytes,
+                      begin, column.path_in_schema()->ToDotString(), size);
   }
   return {static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(bytes)};
 }
@@ -147,8 +142,7 @@ void ArrowFile::list_group(int number) {
     const std::unique_ptr<parquet::RowGroupMetaData> row_group = metadata_->RowGroup(number);
     ParquetGroup group;
     if (row_group->num_rows() < 0 || static_cast<std::uint64_t>(row_group->num_rows()) > kMaxGroupRows) {
-      throw Error(ErrorKind::kInput, "the footer declares " + std::to_string(row_group->num_rows()) +
-                                         " rows; expected at most " + std::to_string(kMaxGroupRows));
+      throw input_error("the footer declares {} rows; expected at most {}", row_group->num_rows(), kMaxGroupRows);
     }
     group.rows = static_cast<std::uint64_t>(row_group->num_rows());
     Chunks chunks;
@@ -171,7 +165,7 @@ void ArrowFile::list_group(int number) {
     groups_.push_back(group);
     chunks_.push_back(chunks);
   } catch (const Error& error) {
-    throw Error(error.kind(), "row group " + std::to_string(number) + ": " + error.what());
+    throw Error(error.kind(), fmt::format("row group {}: {}", number, error.what()));
   }
 }
 
@@ -179,14 +173,13 @@ void ArrowFile::check_rows() const {
   std::uint64_t rows = 0;
   for (const ParquetGroup& group : groups_) rows += group.rows;
   if (metadata_->num_rows() >= 0 && static_cast<std::uint64_t>(metadata_->num_rows()) == rows) return;
-  throw Error(ErrorKind::kInput, "the footer declares " + std::to_string(metadata_->num_rows()) +
-                                     " rows, the row groups contain " + std::to_string(rows));
+  throw input_error("the footer declares {} rows, the row groups contain {}", metadata_->num_rows(), rows);
 }
 
 RowGroup ArrowFile::decode(std::size_t number, bool with_images) const {
   const auto file = std::make_shared<SourceFile>(*source_);
   return decode_group(
-      "read " + name() + " row group " + std::to_string(number) + ": ", *file, groups_[number].stored_bytes,
+      fmt::format("read {} row group {}: ", name(), number), *file, groups_[number].stored_bytes,
       [&](arrow::MemoryPool& pool, RowGroup& group) { read_columns(number, with_images, file, pool, group); },
       [&] { check_chunks(number); });
 }

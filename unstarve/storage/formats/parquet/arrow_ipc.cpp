@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -99,9 +99,7 @@ void read_labels_of(const arrow::Array& values, RowGroup& group) {
     default:
       each_text(values, [&](std::int64_t, std::string_view text) {
         if (text.size() > kMaxNameBytes)
-          throw Error(ErrorKind::kInput, "a label of " + std::to_string(text.size()) +
-                                             " bytes; expected a class name of at most " +
-                                             std::to_string(kMaxNameBytes));
+          throw input_error("a label of {} bytes; expected a class name of at most {}", text.size(), kMaxNameBytes);
         group.label_names.emplace_back(text);
       });
   }
@@ -111,7 +109,7 @@ void read_labels_of(const arrow::Array& values, RowGroup& group) {
 // the table: its offset to the vtable, which holds the offsets of the fields; `length` is the first.
 std::int64_t rows_of(const arrow::ipc::Message& message) {
   const auto* const table = static_cast<const std::uint8_t*>(message.header());
-  if (table == nullptr) throw Error(ErrorKind::kInput, "a record batch without its description");
+  if (table == nullptr) throw input_error("a record batch without its description");
   const std::uint8_t* const vtable = table - load_little<std::int32_t>(table);
   constexpr std::size_t kField = 4;
   const auto vtable_bytes = load_little<std::uint16_t>(vtable);
@@ -129,7 +127,7 @@ class IpcFile final : public ParquetFile {
     } catch (const Error& error) {
       throw Error(error.kind(), "open arrow " + name() + ": " + error.what());
     } catch (const parquet::ParquetException& error) {
-      throw Error(ErrorKind::kInput, "open arrow " + name() + ": damaged: " + error.what());
+      throw input_error("open arrow {}: damaged: {}", name(), error.what());
     }
   }
 
@@ -167,15 +165,14 @@ class IpcFile final : public ParquetFile {
 std::shared_ptr<arrow::Buffer> IpcFile::metadata_at(std::uint64_t offset) const {
   const std::uint64_t rest = source_->size() - offset;
   if (rest < kPrefixBytes) {
-    throw Error(ErrorKind::kInput, "the stream has no end marker at offset " + std::to_string(offset) +
-                                       ": truncated, or still being written");
+    throw input_error("the stream has no end marker at offset {}: truncated, or still being written", offset);
   }
   std::vector<std::uint8_t> front(static_cast<std::size_t>(std::min(rest, kFirstBytes)));
   source_->read(offset, front);
   const auto length = load_little<std::int32_t>(front.data() + 4);
   if (load_little<std::uint32_t>(front.data()) != 0xffffffffU || length < 0 || length > kMaxMetadataBytes ||
       length % 8 != 0 || static_cast<std::uint64_t>(length) > rest - kPrefixBytes) {
-    throw Error(ErrorKind::kInput, "no message at offset " + std::to_string(offset) + ": damaged or truncated");
+    throw input_error("no message at offset {}: damaged or truncated", offset);
   }
   if (length == 0) return nullptr;
   PARQUET_ASSIGN_OR_THROW(std::shared_ptr<arrow::Buffer> metadata, arrow::AllocateBuffer(length));
@@ -195,14 +192,13 @@ void IpcFile::list_messages() {
     const std::uint64_t begin = offset + kPrefixBytes + static_cast<std::uint64_t>(metadata->size());
     const std::int64_t bytes = message->body_length();
     if (bytes < 0 || bytes % 8 != 0 || static_cast<std::uint64_t>(bytes) > source_->size() - begin) {
-      throw Error(ErrorKind::kInput, "the message at offset " + std::to_string(offset) + " declares " +
-                                         std::to_string(bytes) + " bytes, the file has " +
-                                         std::to_string(source_->size() - begin) + ": truncated or damaged");
+      throw input_error("the message at offset {} declares {} bytes, the file has {}: truncated or damaged", offset,
+                        bytes, source_->size() - begin);
     }
     add(*message, {metadata, {begin, static_cast<std::uint64_t>(bytes)}});
     offset = begin + static_cast<std::uint64_t>(bytes);
   }
-  if (schema_ == nullptr) throw Error(ErrorKind::kInput, "the stream has no schema");
+  if (schema_ == nullptr) throw input_error("the stream has no schema");
 }
 
 void IpcFile::add(const arrow::ipc::Message& message, Batch batch) {
@@ -210,14 +206,12 @@ void IpcFile::add(const arrow::ipc::Message& message, Batch batch) {
     arrow::ipc::DictionaryMemo unused;
     PARQUET_ASSIGN_OR_THROW(schema_, arrow::ipc::ReadSchema(message, &unused));
     if (!schema_->is_native_endian())
-      throw Error(ErrorKind::kInput, "the numbers have the byte order of another machine, which is not supported");
+      throw input_error("the numbers have the byte order of another machine, which is not supported");
   } else if (message.type() == arrow::ipc::MessageType::RECORD_BATCH && schema_ != nullptr) {
     ParquetGroup group;
     const std::int64_t rows = rows_of(message);
     if (rows < 0 || static_cast<std::uint64_t>(rows) > kMaxGroupRows) {
-      throw Error(ErrorKind::kInput, "record batch " + std::to_string(groups_.size()) + " declares " +
-                                         std::to_string(rows) + " rows; expected at most " +
-                                         std::to_string(kMaxGroupRows));
+      throw input_error("record batch {} declares {} rows; expected at most {}", groups_.size(), rows, kMaxGroupRows);
     }
     group.rows = static_cast<std::uint64_t>(rows);
     group.stored_bytes = batch.body.bytes;
@@ -225,7 +219,7 @@ void IpcFile::add(const arrow::ipc::Message& message, Batch batch) {
     groups_.push_back(group);
     batches_.push_back(std::move(batch));
   } else if (message.type() != arrow::ipc::MessageType::DICTIONARY_BATCH) {
-    throw Error(ErrorKind::kInput, "an unexpected message of type " + arrow::ipc::FormatMessageType(message.type()));
+    throw input_error("an unexpected message of type {}", arrow::ipc::FormatMessageType(message.type()));
   }
 }
 
@@ -258,7 +252,7 @@ RowGroup IpcFile::decode(std::size_t number, bool with_images) const {
   const Chunk& body = batches_[number].body;
   SourceFile file(*source_, body);
   return decode_group(
-      "read " + name() + " record batch " + std::to_string(number) + ": ", file, body.bytes,
+      fmt::format("read {} record batch {}: ", name(), number), file, body.bytes,
       [&](arrow::MemoryPool& pool, RowGroup& group) { read_batch(number, with_images, file, pool, group); },
       [&] {
         const std::span<const std::uint8_t> mapped = source_->mapped();
@@ -308,8 +302,7 @@ void IpcFile::read_batch(std::size_t number, bool with_images, SourceFile& file,
       return;
     }
     if (image.size() > kMaxRecordBytes)
-      throw Error(ErrorKind::kInput, "row " + std::to_string(i) + " has an image of " + std::to_string(image.size()) +
-                                         " bytes; expected at most " + std::to_string(kMaxRecordBytes));
+      throw input_error("row {} has an image of {} bytes; expected at most {}", i, image.size(), kMaxRecordBytes);
     group.images.push_back(store.add(parquet::ByteArray(static_cast<std::uint32_t>(image.size()),
                                                         reinterpret_cast<const std::uint8_t*>(image.data()))));
   });

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/formats/parquet/arrow_module.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
 
@@ -89,7 +89,7 @@ void guarded(SinkStream& stream, const Call& call) {
   } catch (const parquet::ParquetException& error) {
     stream.abandon();
     if (stream.failure()) std::rethrow_exception(stream.failure());
-    throw Error(ErrorKind::kInput, std::string("write Parquet: ") + error.what());
+    throw input_error("write Parquet: {}", error.what());
   }
 }
 
@@ -107,9 +107,8 @@ class ParquetWriter final : public RecordWriter {
 
   void append(const OutRecord& record) override {
     if (classes_ > 0 && record.label >= static_cast<std::int64_t>(classes_)) {
-      throw Error(ErrorKind::kInput, "write Parquet: " + std::string(record.key) + " has label " +
-                                         std::to_string(record.label) + "; expected one of " +
-                                         std::to_string(classes_) + " classes");
+      throw input_error("write Parquet: {} has label {}; expected one of {} classes", record.key, record.label,
+                        classes_);
     }
     images_.insert(images_.end(), record.image.begin(), record.image.end());
     rows_.push_back({std::string(record.key), record.image.size(), record.label});

@@ -3,7 +3,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -39,11 +39,10 @@ bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther &&
 
 [[noreturn]] void reject_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
                               const char* expected) {
-  const bool exists = leaf_at(leaves, name) >= 0;
-  throw Error(ErrorKind::kArgument, exists ? "column '" + name + "' cannot be the " + what + "; expected " + expected +
-                                                 "; available: " + describe(leaves)
-                                           : "no column '" + name + "' for the " + what + " (" + expected +
-                                                 "); available: " + describe(leaves));
+  if (leaf_at(leaves, name) >= 0)
+    throw argument_error("column '{}' cannot be the {}; expected {}; available: {}", name, what, expected,
+                         describe(leaves));
+  throw argument_error("no column '{}' for the {} ({}); available: {}", name, what, expected, describe(leaves));
 }
 
 int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,
@@ -59,9 +58,10 @@ int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
     const int at = image_at(leaves, name);
     if (at >= 0 && is_image(leaves[static_cast<std::size_t>(at)])) return at;
   }
-  throw Error(ErrorKind::kInput,
-              "no column of encoded images (binary; named image, img, jpg, jpeg, png, webp or picture); available: " +
-                  describe(leaves) + ". Choose one with #image=NAME.");
+  throw input_error(
+      "no column of encoded images (binary; named image, img, jpg, jpeg, png, webp or picture); available: {}. Choose "
+      "one with #image=NAME.",
+      describe(leaves));
 }
 
 int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,

@@ -7,7 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/packed_shards.h"
@@ -56,7 +56,7 @@ std::shared_ptr<const Dataset> open_parquet(const Source& source, const std::str
 
 ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& options)
     : format_(options.ipc ? "arrow" : "parquet") {
-  if (shards.empty()) throw Error(ErrorKind::kArgument, "open " + format_ + ": no shard was given");
+  if (shards.empty()) throw argument_error("open {}: no shard was given", format_);
   const int threads = threads_for(shards, options);
   std::vector<std::string> paths;
   for (const Shard& shard : shards) paths.push_back(shard.name);
@@ -103,8 +103,7 @@ void ParquetDataset::list_groups() {
     }
   }
   if (size() > 0) return;
-  throw Error(ErrorKind::kInput,
-              "open " + format_ + " " + files_.front()->name() + (files_.size() > 1 ? ", ..." : "") + ": no rows");
+  throw input_error("open {} {}{}: no rows", format_, files_.front()->name(), files_.size() > 1 ? ", ..." : "");
 }
 
 // Numbers the classes over all shards, which must agree in the kind of their labels.
@@ -115,9 +114,8 @@ void ParquetDataset::number_classes(int threads) {
     const auto kind = [](ParquetLabels labels) {
       return labels == ParquetLabels::kNone ? "absent" : labels == ParquetLabels::kNames ? "strings" : "numbers";
     };
-    throw Error(ErrorKind::kInput, "open " + format_ + ": labels are " + std::string(kind(labels_)) + " in " +
-                                       files_.front()->name() + " and " + kind(file->columns().labels) + " in " +
-                                       file->name() + "; expected one kind of labels");
+    throw input_error("open {}: labels are {} in {} and {} in {}; expected one kind of labels", format_, kind(labels_),
+                      files_.front()->name(), kind(file->columns().labels), file->name());
   }
   missing_labels_ = files_.front()->columns().no_label;
   if (labels_ == ParquetLabels::kNone) return;
@@ -135,8 +133,7 @@ void ParquetDataset::take_class_names() {
     const std::vector<std::string>& names = file->columns().class_names;
     if (names.empty() || names == classes_) continue;
     if (named != nullptr) {
-      throw Error(ErrorKind::kInput, "open " + format_ + ": the class names of " + file->name() +
-                                         " differ from those of " + named->name());
+      throw input_error("open {}: the class names of {} differ from those of {}", format_, file->name(), named->name());
     }
     named = file.get();
     classes_ = names;
@@ -174,11 +171,10 @@ void ParquetDataset::read_label_columns(int threads) {
   pool.wait();
   names.erase("");
   if (largest >= kMaxClasses || names.size() > static_cast<std::size_t>(kMaxClasses)) {
-    throw Error(ErrorKind::kInput,
-                "open " + format_ + " " + files_.front()->name() + ": the label column has " +
-                    (names.empty() ? "the label " + std::to_string(largest) : std::to_string(names.size()) + " names") +
-                    "; expected fewer than " + std::to_string(kMaxClasses) +
-                    " classes. Choose another column with #label=NAME.");
+    throw input_error(
+        "open {} {}: the label column has {}; expected fewer than {} classes. Choose another column with #label=NAME.",
+        format_, files_.front()->name(),
+        names.empty() ? fmt::format("the label {}", largest) : fmt::format("{} names", names.size()), kMaxClasses);
   }
   for (const std::string& name : names) {
     missing_labels_ = not_a_class(name);
@@ -226,8 +222,7 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
   const auto row = static_cast<std::size_t>(id - begins_[group]);
   const std::span<const std::uint8_t> image = rows.images[row];
   if (image.data() == nullptr) {
-    throw Error(ErrorKind::kInput,
-                "read " + location(id) + ": the row has no image bytes (external files are not read)");
+    throw input_error("read {}: the row has no image bytes (external files are not read)", location(id));
   }
   record.values.assign(fields_.size(), {});
   if (rows.blocks.empty()) {
@@ -241,10 +236,9 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
   if (labels_ == ParquetLabels::kNone) return;
   const std::int64_t label = rows.labels[row];
   if (label < 0 || label >= static_cast<std::int64_t>(classes_.size())) {
-    throw Error(ErrorKind::kInput, "read " + location(id) + ": " +
-                                       (label == -1 ? "no label, although other rows have one"
-                                                    : "label " + std::to_string(label) + "; expected 0 to " +
-                                                          std::to_string(classes_.size() - 1)));
+    throw input_error("read {}: {}", location(id),
+                      label == -1 ? "no label, although other rows have one"
+                                  : fmt::format("label {}; expected 0 to {}", label, classes_.size() - 1));
   }
   record.values[1].integer = label;
 }

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
@@ -37,7 +37,7 @@ nlohmann::json read_json(const Source& source, const char* name) {
   const auto file = open_bytes(source.path + "/" + name);
   nlohmann::json json;
   if (file->size() <= kMaxJsonBytes) json = nlohmann::json::parse(read_text(*file, file->size()), nullptr, false);
-  if (!json.is_object()) throw Error(ErrorKind::kInput, "read " + file->name() + ": not a JSON object");
+  if (!json.is_object()) throw input_error("read {}: not a JSON object", file->name());
   return json;
 }
 
@@ -45,9 +45,8 @@ nlohmann::json read_json(const Source& source, const char* name) {
 std::string checked_name(const Source& source, const nlohmann::json& json, const char* file) {
   const std::string name = json.is_string() ? json.get<std::string>() : "";
   if (!name.empty() && name.find('/') == std::string::npos && !leaves_folder(name)) return name;
-  throw Error(ErrorKind::kInput, "read " + shown_name(source.path) + "/" + file + ": found the name " +
-                                     json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-                                     "; expected a name in the same folder");
+  throw input_error("read {}/{}: found the name {}; expected a name in the same folder", shown_name(source.path), file,
+                    json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 // The files that state.json lists.
@@ -56,15 +55,16 @@ std::vector<Shard> saved_files(const Source& source, const std::string& split) {
   const std::string shown = shown_name(source.path);
   const auto indices = state.find("_indices_data_files");
   if (indices != state.end() && !indices->empty()) {
-    throw Error(ErrorKind::kInput, "open " + shown +
-                                       ": found a dataset with an index mapping; expected one without. "
-                                       "Save it by flatten_indices().save_to_disk(...).");
+    throw input_error(
+        "open {}: found a dataset with an index mapping; expected one without. Save it by "
+        "flatten_indices().save_to_disk(...).",
+        shown);
   }
   const auto own = state.find("_split");
   const std::string name = own != state.end() && own->is_string() ? own->get<std::string>() : "";
   if (!split.empty() && split != name) {
-    throw Error(ErrorKind::kArgument, "open " + shown + ": no split '" + split + "'; the folder contains " +
-                                          (name.empty() ? "a dataset without splits" : "the split '" + name + "'"));
+    throw argument_error("open {}: no split '{}'; the folder contains {}", shown, split,
+                         name.empty() ? "a dataset without splits" : "the split '" + name + "'");
   }
   std::vector<Shard> shards;
   const auto files = state.find("_data_files");
@@ -75,8 +75,7 @@ std::vector<Shard> saved_files(const Source& source, const std::string& split) {
                checked_name(source, file.is_object() ? file.value("filename", nlohmann::json()) : file, kStateFile),
            nullptr});
   }
-  if (shards.empty())
-    throw Error(ErrorKind::kInput, "read " + shown + "/" + kStateFile + ": no file in _data_files; expected one");
+  if (shards.empty()) throw input_error("read {}/{}: no file in _data_files; expected one", shown, kStateFile);
   return shards;
 }
 
@@ -86,8 +85,7 @@ std::shared_ptr<const Dataset> open_saved(const Source& source, const std::strin
   std::vector<Shard> shards =
       has(source, kStateFile) ? saved_files(source, split) : choose_shards(source, split, is_arrow_name);
   if (shards.empty()) {
-    throw Error(ErrorKind::kInput,
-                "open " + shown_name(source.text) + ": no *.arrow file; found " + describe(source.listing));
+    throw input_error("open {}: no *.arrow file; found {}", shown_name(source.text), describe(source.listing));
   }
   return std::make_shared<ParquetDataset>(std::move(shards), options);
 }
@@ -102,10 +100,9 @@ std::string split_folder(const Source& source, const std::string& split) {
   }
   const std::string shown = "open " + shown_name(source.text) + ": ";
   if (split.empty() && splits.size() == 1) return splits.front();
-  if (split.empty())
-    throw Error(ErrorKind::kInput, shown + "found the splits " + join(splits) + "; choose one of them");
+  if (split.empty()) throw input_error("{}found the splits {}; choose one of them", shown, join(splits));
   if (std::ranges::find(splits, split) != splits.end()) return split;
-  throw Error(ErrorKind::kArgument, shown + "no split '" + split + "'; available: " + join(splits));
+  throw argument_error("{}no split '{}'; available: {}", shown, split, join(splits));
 }
 
 }  // namespace

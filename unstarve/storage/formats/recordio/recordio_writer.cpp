@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/record_writer.h"
 #include "unstarve/storage/formats/recordio/recordio_parts.h"
@@ -58,8 +58,7 @@ class RecordioWriter final : public RecordWriter {
   void part(RecordioFlag flag, std::size_t begin, std::size_t end, std::string_view key) {
     const std::size_t length = end - begin;
     if (length > kMaxPartBytes) {
-      throw Error(ErrorKind::kInput, fmt::format("write RecordIO: {} has {} bytes in one part; expected at most {}",
-                                                 key, length, kMaxPartBytes));
+      throw input_error("write RecordIO: {} has {} bytes in one part; expected at most {}", key, length, kMaxPartBytes);
     }
     std::string head;
     append_little<std::uint32_t>(head, kRecordioMagic);

@@ -1,6 +1,6 @@
 #include "unstarve/storage/formats/synthetic/sleep_source.h"
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/storage/source/source.h"
 #include "unstarve/storage/source/source_options.h"
@@ -15,12 +15,11 @@ constexpr std::uint64_t kVariants = 256;
 
 SleepSource::SleepSource(SleepOptions options, Clock& clock)
     : options_(options), clock_(clock), fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}} {
-  if (options.images == 0) throw Error(ErrorKind::kArgument, "sleep source: 0 images; expected at least 1");
+  if (options.images == 0) throw argument_error("sleep source: 0 images; expected at least 1");
   if (options.size < 1) {
-    throw Error(ErrorKind::kArgument, "sleep source: size " + std::to_string(options.size) + "; expected at least 1");
+    throw argument_error("sleep source: size {}; expected at least 1", options.size);
   }
-  if (options.sleep_ns < 0 || options.straggle_ns < 0)
-    throw Error(ErrorKind::kArgument, "sleep source: negative sleep time");
+  if (options.sleep_ns < 0 || options.straggle_ns < 0) throw argument_error("sleep source: negative sleep time");
   for (int label = 0; label < kClasses; ++label) classes_.push_back(std::to_string(label));
   pixels_.resize(plane() * kChannels + kVariants);
   Random random(0, 0, 0, 0);
@@ -45,7 +44,7 @@ bool recognises_sleep(const Source& source) { return SourceOptions::names(source
 
 std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::string& split) {
   if (!split.empty()) {
-    throw Error(ErrorKind::kArgument, "open " + source.text + ": no split '" + split + "'; a sleep source has none");
+    throw argument_error("open {}: no split '{}'; a sleep source has none", source.text, split);
   }
   SourceOptions given(source.text);
   SleepOptions options;

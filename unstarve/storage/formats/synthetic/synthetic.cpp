@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/core/topology.h"
 #include "unstarve/storage/source/source.h"
@@ -17,20 +17,19 @@ std::uint64_t SyntheticDataset::image_bytes() const {
 
 SyntheticDataset::SyntheticDataset(SyntheticOptions options, int threads)
     : options_(options), fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}} {
-  if (options.images == 0) throw Error(ErrorKind::kArgument, "create synthetic dataset: 0 images; expected at least 1");
+  if (options.images == 0) throw argument_error("create synthetic dataset: 0 images; expected at least 1");
   if (options.size < 8 || options.size > 8192) {
-    throw Error(ErrorKind::kArgument,
-                "create synthetic dataset: size " + std::to_string(options.size) + "; expected 8 to 8192 pixels");
+    throw argument_error("create synthetic dataset: size {}; expected 8 to 8192 pixels", options.size);
   }
   if (options.set.classes < 1 || options.set.classes > kSyntheticMaxClasses) {
-    throw Error(ErrorKind::kArgument, "create synthetic dataset: " + std::to_string(options.set.classes) +
-                                          " classes; expected 1 to " + std::to_string(kSyntheticMaxClasses));
+    throw argument_error("create synthetic dataset: {} classes; expected 1 to {}", options.set.classes,
+                         kSyntheticMaxClasses);
   }
   if (options.images > kSyntheticMaxBytes / image_bytes()) {
-    throw Error(ErrorKind::kMemory, "create synthetic dataset: " + std::to_string(options.images) + " images of " +
-                                        std::to_string(options.size) + " x " + std::to_string(options.size) +
-                                        " pixels exceed the limit of " + std::to_string(kSyntheticMaxBytes) +
-                                        " bytes in memory. Write them to files with `unstarve synth`.");
+    throw memory_error(
+        "create synthetic dataset: {} images of {} x {} pixels exceed the limit of {} bytes in memory. Write them to "
+        "files with `unstarve synth`.",
+        options.images, options.size, options.size, kSyntheticMaxBytes);
   }
   for (int label = 0; label < options.set.classes; ++label) {
     classes_.push_back(synthetic_class_name(label, options.set.classes));
@@ -66,8 +65,7 @@ bool recognises_synthetic(const Source& source) { return SourceOptions::names(so
 
 std::shared_ptr<const Dataset> open_synthetic(const Source& source, const std::string& split) {
   if (!split.empty() && split != "train" && split != "test") {
-    throw Error(ErrorKind::kArgument,
-                "open " + source.text + ": no split '" + split + "'; a synthetic dataset has train and test");
+    throw argument_error("open {}: no split '{}'; a synthetic dataset has train and test", source.text, split);
   }
   SourceOptions given(source.text);
   SyntheticOptions options;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/random.h"
 
 namespace unstarve {
@@ -302,12 +302,10 @@ std::uint8_t to_byte(float value) noexcept { return static_cast<std::uint8_t>(st
 
 void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image& out) {
   if (set.classes < 1 || set.classes > kSyntheticMaxClasses) {
-    throw Error(ErrorKind::kArgument, "draw synthetic image: " + std::to_string(set.classes) +
-                                          " classes; expected 1 to " + std::to_string(kSyntheticMaxClasses));
+    throw argument_error("draw synthetic image: {} classes; expected 1 to {}", set.classes, kSyntheticMaxClasses);
   }
   if (std::min(size.width, size.height) < 8) {
-    throw Error(ErrorKind::kArgument, "draw synthetic image: " + std::to_string(size.width) + " x " +
-                                          std::to_string(size.height) + " pixels; expected at least 8 x 8");
+    throw argument_error("draw synthetic image: {} x {} pixels; expected at least 8 x 8", size.width, size.height);
   }
   Random random(set.seed, 0, id, kSceneStream);
   const Scene scene = compose(set, id, size, random);

@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/crc32c.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
@@ -86,8 +86,8 @@ class TfRecordFormat final : public RecordFormat {
       const auto record = bytes.at(offset, whole);
       if (record.size() < whole) {
         sink.add_damaged(offset, record.size(),
-                         "truncated: the header declares a record of " + std::to_string(whole) +
-                             " bytes, the file contains " + std::to_string(record.size()));
+                         fmt::format("truncated: the header declares a record of {} bytes, the file contains {}", whole,
+                                     record.size()));
         return;
       }
       scan_record(offset, record, sink);
@@ -97,7 +97,7 @@ class TfRecordFormat final : public RecordFormat {
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() < kTfrecordFrameBytes || tfrecord_length(stored.data()) != stored.size() - kTfrecordFrameBytes) {
-      throw Error(ErrorKind::kInput, "the checksum of the length is wrong");
+      throw input_error("the checksum of the length is wrong");
     }
     if (!data_matches(stored)) throw Error(ErrorKind::kInput, kDataDamaged);
     const auto example = stored.subspan(kTfrecordHeaderBytes, stored.size() - kTfrecordFrameBytes);
@@ -133,11 +133,10 @@ class TfRecordFormat final : public RecordFormat {
       if (!features[i].present()) continue;
       const auto bytes = features[i].bytes();
       if (bytes && !bytes->empty()) return *bytes;
-      throw Error(ErrorKind::kInput,
-                  "feature " + std::string(image_names_[i]) + " has no bytes; expected an encoded image");
+      throw input_error("feature {} has no bytes; expected an encoded image", image_names_[i]);
     }
-    throw Error(ErrorKind::kInput, "no feature " + join(image_names_) + " for the image; available: " +
-                                       feature_names(example) + ". Choose one with #image=NAME.");
+    throw input_error("no feature {} for the image; available: {}. Choose one with #image=NAME.", join(image_names_),
+                      feature_names(example));
   }
 
   // `features`: the candidates for the label, then the class name. Returns why there is no label; empty if there is
@@ -152,8 +151,8 @@ class TfRecordFormat final : public RecordFormat {
     const auto found = std::find_if(labels.begin(), labels.end(), present);
     if (found == labels.end()) {
       if (fields_.label.empty()) return class_name ? "" : "the features " + feature_names(example);
-      throw Error(ErrorKind::kInput, "no feature " + fields_.label + " for the label; available: " +
-                                         feature_names(example) + ". Choose one with #label=NAME.");
+      throw input_error("no feature {} for the label; available: {}. Choose one with #label=NAME.", fields_.label,
+                        feature_names(example));
     }
     const std::string name =
         "the feature " + std::string(names_[image_names_.size() + static_cast<std::size_t>(found - labels.begin())]);

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstring>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
@@ -51,16 +51,15 @@ std::optional<std::uint64_t> parse_size(TarBlock block) noexcept {
   return parse_octal(text_at(block, kSizeAt, kSizeBytes));
 }
 
-[[noreturn]] void reject(const std::string& what) { throw Error(ErrorKind::kInput, what); }
-
 void set_pax_field(std::string_view key, std::string_view value, PaxFields& fields) {
   if (key == "path") {
-    if (value.empty() || value.find('\0') != std::string_view::npos) reject("the pax path is empty or contains a NUL");
+    if (value.empty() || value.find('\0') != std::string_view::npos)
+      throw input_error("the pax path is empty or contains a NUL");
     fields.path = std::string(value);
   } else if (key == "size") {
     const std::optional<std::uint64_t> size = parse_number<std::uint64_t>(value);
     if (!size || *size >> 62 != 0) {
-      reject("pax size '" + std::string(value.substr(0, 32)) + "'; expected a decimal number below 2^62");
+      throw input_error("pax size '{}'; expected a decimal number below 2^62", value.substr(0, 32));
     }
     fields.size = size;
   } else if (key.substr(0, 11) == "GNU.sparse.") {
@@ -76,12 +75,12 @@ bool tar_type_has_body(char type) noexcept { return type < '1' || type > '6'; }
 
 TarHeader parse_tar_header(TarBlock block) {
   if (!has_right_checksum(block)) {
-    reject(std::string("the header checksum is wrong") + (has_magic(block) ? "" : " and the magic 'ustar' is missing"));
+    throw input_error("the header checksum is wrong{}", has_magic(block) ? "" : " and the magic 'ustar' is missing");
   }
   TarHeader header;
   header.type = block[kTypeAt] == 0 ? '0' : static_cast<char>(block[kTypeAt]);
   const std::optional<std::uint64_t> size = parse_size(block);
-  if (!size) reject("the size in the header is not a number");
+  if (!size) throw input_error("the size in the header is not a number");
   header.size = *size;
   if (is_posix(block)) header.name = text_at(block, kPrefixAt, kPrefixBytes);
   if (!header.name.empty()) header.name += '/';
@@ -97,11 +96,11 @@ void parse_pax(std::span<const std::uint8_t> body, PaxFields& fields) {
     const auto digits = static_cast<std::size_t>(end - rest.data());
     if (failed != std::errc() || digits == rest.size() || rest[digits] != ' ' || length > rest.size() ||
         length < digits + 2 || rest[length - 1] != '\n') {
-      reject("pax record at offset " + std::to_string(body.size() - rest.size()) + ": the length is wrong");
+      throw input_error("pax record at offset {}: the length is wrong", body.size() - rest.size());
     }
     const std::string_view record = rest.substr(digits + 1, length - digits - 2);
     const std::size_t equals = record.find('=');
-    if (equals == std::string_view::npos) reject("pax record without '='");
+    if (equals == std::string_view::npos) throw input_error("pax record without '='");
     set_pax_field(record.substr(0, equals), record.substr(equals + 1), fields);
     rest.remove_prefix(length);
   }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/source/safe_path.h"
 
 namespace unstarve {
@@ -68,15 +68,14 @@ bool TarScanner::take_extended(const TarHeader& header, TarEvent& event) {
   offset_ += kTarBlockBytes;
   try {
     if (header.size > kMaxTarExtendedBytes) {
-      throw Error(ErrorKind::kInput, std::string("extended header '") + header.type + "' of " +
-                                         std::to_string(header.size) + " bytes; expected at most " +
-                                         std::to_string(kMaxTarExtendedBytes));
+      throw input_error("extended header '{}' of {} bytes; expected at most {}", header.type, header.size,
+                        kMaxTarExtendedBytes);
     }
     // Includes the padding of the last block, which a truncated archive may lack.
     const std::span<const std::uint8_t> stored = bytes_.at(offset_, padded(header.size));
     offset_ += stored.size();
     if (stored.size() < header.size) {
-      throw Error(ErrorKind::kInput, "truncated: the archive ends inside an extended header");
+      throw input_error("truncated: the archive ends inside an extended header");
     }
     const std::span<const std::uint8_t> body = stored.first(header.size);
     if (header.type == 'L') {
@@ -118,8 +117,8 @@ bool TarScanner::take_member(const TarHeader& header, TarEvent& event) {
   if (available < size) {
     offset_ += available;
     return damaged(begin, offset_,
-                   "truncated, or the size is wrong: the header declares " + std::to_string(size) +
-                       " bytes, the archive contains " + std::to_string(available),
+                   fmt::format("truncated, or the size is wrong: the header declares {} bytes, the archive contains {}",
+                               size, available),
                    event);
   }
   event.data = offset_;

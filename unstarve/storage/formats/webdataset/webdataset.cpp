@@ -5,7 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
 #include "unstarve/storage/index/record_files.h"
@@ -57,8 +57,8 @@ struct Label {
 void take_number(std::int64_t number, Label& label) {
   label.number = number;
   if (number < 0)
-    label.problem = "label " + std::to_string(number) + " is not a class number; expected 0 to " +
-                    std::to_string(kMaxClasses - 1) + ". Use #label=none to read no labels.";
+    label.problem = fmt::format("label {} is not a class number; expected 0 to {}. Use #label=none to read no labels.",
+                                number, kMaxClasses - 1);
 }
 
 void take_class(std::string_view text, bool may_be_none, Label& label) {
@@ -66,7 +66,7 @@ void take_class(std::string_view text, bool may_be_none, Label& label) {
   if (!label.none.empty()) return;
   const std::optional<ClassText> parsed = parse_class(text, kMaxClassNameBytes);
   if (!parsed && !may_be_none) label.problem = "neither a class number nor a class name";
-  if (!parsed) label.none = "a text of " + std::to_string(text.size()) + " bytes";
+  if (!parsed) label.none = fmt::format("a text of {} bytes", text.size());
   if (!parsed) return;
   if (parsed->name.empty()) return take_number(parsed->number, label);
   label.name = parsed->name;
@@ -317,7 +317,7 @@ class Webdataset final : public RecordFormat {
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes&, Value& image) const override {
     if (stored.size() <= kTarBlockBytes || !has_right_checksum(TarBlock(stored.data(), kTarBlockBytes))) {
-      throw Error(ErrorKind::kInput, "the header of the image has changed since the shard was indexed");
+      throw input_error("the header of the image has changed since the shard was indexed");
     }
     image.bytes = stored.subspan(kTarBlockBytes);
   }
@@ -368,9 +368,10 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
   given.reject_unknown();
   if (as_text(source.content).starts_with("cifar-10")) {  // the first member of the published archives
-    throw Error(ErrorKind::kInput, "open " + shown_name(source.text) +
-                                       ": found an archive of CIFAR; expected its folder. Unpack it with `tar xf`, or "
-                                       "use `unstarve prepare cifar10`.");
+    throw input_error(
+        "open {}: found an archive of CIFAR; expected its folder. Unpack it with `tar xf`, or use `unstarve prepare "
+        "cifar10`.",
+        shown_name(source.text));
   }
   const std::string label = options.label;
   const std::size_t slash = options.label.find('/');
@@ -382,10 +383,10 @@ std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::
   const std::string first = shards.empty() ? "" : shards.front().name;
   auto data = std::make_shared<RecordFiles>(std::move(shards), webdataset_format(std::move(options)));
   if (!label.empty() && label != "none" && data->field_index(FieldKind::kLabel) < 0) {
-    throw Error(ErrorKind::kArgument, "open " + shown_name(source.text) + ": no sample has a label in '" + label +
-                                          "'; members of the first sample: " + members_of_first(first) +
-                                          ". Use json/NAME for a key of a .json member, or #label=none to read no "
-                                          "labels.");
+    throw argument_error(
+        "open {}: no sample has a label in '{}'; members of the first sample: {}. Use json/NAME for a key of a .json "
+        "member, or #label=none to read no labels.",
+        shown_name(source.text), label, members_of_first(first));
   }
   return data;
 }

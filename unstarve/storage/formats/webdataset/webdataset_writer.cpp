@@ -7,7 +7,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/record_writer.h"
 #include "unstarve/storage/formats/webdataset/tar_header.h"
@@ -76,8 +76,8 @@ class WebdatasetWriter final : public RecordWriter {
   void append(const OutRecord& record) override {
     const std::string name = unique_name(webdataset_name(record.key));
     if (record.image.size() > kMaxUstarBytes) {
-      throw Error(ErrorKind::kInput, fmt::format("write tar: {} has {} bytes; expected at most {}", record.key,
-                                                 record.image.size(), kMaxUstarBytes));
+      throw input_error("write tar: {} has {} bytes; expected at most {}", record.key, record.image.size(),
+                        kMaxUstarBytes);
     }
     member(name + (record.encoding == "jpeg" ? ".jpg" : "." + std::string(record.encoding)), record.image);
     if (record.label < 0) return;
@@ -93,7 +93,7 @@ class WebdatasetWriter final : public RecordWriter {
     if (before == 0) return name;
     std::string other;
     for (unsigned number = before + 1; other.empty() || used_.contains(other); ++number) {
-      other = name + "_" + std::to_string(number);
+      other = fmt::format("{}_{}", name, number);
     }
     used_.emplace(other, 1);
     return other;

@@ -3,7 +3,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve::remote {
 
@@ -11,7 +11,7 @@ Sha256 sha256(std::string_view text) {
   Sha256 out;
   unsigned length = 0;
   if (EVP_Digest(text.data(), text.size(), out.data(), &length, EVP_sha256(), nullptr) != 1 || length != out.size()) {
-    throw Error(ErrorKind::kInternal, "SHA-256: OpenSSL does not provide it");
+    throw internal_error("SHA-256: OpenSSL does not provide it");
   }
   return out;
 }
@@ -24,7 +24,7 @@ Sha256 hmac_sha256(std::span<const std::uint8_t> key, std::string_view text) {
   const void* key_bytes = key.empty() ? &none : key.data();
   if (HMAC(EVP_sha256(), key_bytes, static_cast<int>(key.size()), bytes, text.size(), out.data(), &length) == nullptr ||
       length != out.size()) {
-    throw Error(ErrorKind::kInternal, "HMAC-SHA-256: OpenSSL does not provide it");
+    throw internal_error("HMAC-SHA-256: OpenSSL does not provide it");
   }
   return out;
 }

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
 namespace {
 
 [[noreturn]] void reject_url(std::string_view shown, const std::string& reason) {
-  throw Error(ErrorKind::kArgument, "open " + std::string(shown) + ": " + reason);
+  throw argument_error("open {}: {}", shown, reason);
 }
 
 std::string without_values(std::string_view query) {
@@ -68,7 +68,7 @@ RemoteUrl parse_bucket(Scheme scheme, std::string_view rest) {
         "provider's files)");
   }
   if (url.key.size() > 1024)
-    reject_url("bucket " + url.bucket, "a key of " + std::to_string(url.key.size()) + " bytes, at most 1024");
+    reject_url("bucket " + url.bucket, fmt::format("a key of {} bytes, at most 1024", url.key.size()));
   return url;
 }
 
@@ -121,7 +121,7 @@ RemoteUrl parse_remote_url(std::string_view url) {
   const std::size_t colon = url.find("://");
   const std::string scheme = colon == std::string_view::npos ? "" : lower(url.substr(0, colon));
   if (has_control(url)) reject_url("URL", "found a control character");
-  if (url.size() > 16384) reject_url("URL", "it has " + std::to_string(url.size()) + " bytes, at most 16384");
+  if (url.size() > 16384) reject_url("URL", fmt::format("it has {} bytes, at most 16384", url.size()));
   if (scheme == "http") return parse_http(Scheme::kHttp, url.substr(colon + 3));
   if (scheme == "https") return parse_http(Scheme::kHttps, url.substr(colon + 3));
   if (scheme == "s3") return parse_bucket(Scheme::kS3, url.substr(colon + 3));
