@@ -115,7 +115,7 @@ FolderListing list_inside(const Source& source, const std::string& name) {
 }
 
 std::shared_ptr<const Dataset> open_folder_of(const std::string& path, const std::vector<std::string>& classes) {
-  if (is_url(path)) return std::make_shared<BucketFolder>(path, classes);
+  if (is_url(path)) return open_bucket_folder(path, classes);
   return std::make_shared<ImageFolder>(path);
 }
 
