@@ -4,7 +4,7 @@
 // checksums of points are corrected.
 #include "fuzz/codecs/stream_checks.h"
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <zstd.h>
 
 #include "fuzz/codecs/stream_checks.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/zstd_decoder.h"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/index/index_layout.h"
 #include "unstarve/storage/index/index_sidecar.h"

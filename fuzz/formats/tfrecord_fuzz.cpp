@@ -6,7 +6,7 @@
 #include <string>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 #include "unstarve/storage/index/record_files.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/formats/folder/listing_view.h"
 
 namespace {

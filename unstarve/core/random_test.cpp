@@ -103,3 +103,20 @@ TEST_CASE("below() is unbiased if the range does not divide 2^32") {
   for (int i = 0; i < 30000; ++i) ++residues[random.below(3u << 29) % 3];
   for (const int count : residues) CHECK(count == Approx(10000).margin(400));
 }
+
+TEST_CASE("gamma draws have mean and variance equal to the shape") {
+  Random random(4, 0, 0, 0);
+  for (const double shape : {0.3, 1.0, 4.0}) {
+    double sum = 0, squares = 0;
+    constexpr int kDraws = 20'000;
+    for (int i = 0; i < kDraws; ++i) {
+      const double draw = draw_gamma(shape, random);
+      REQUIRE(draw >= 0);
+      sum += draw;
+      squares += draw * draw;
+    }
+    const double mean = sum / kDraws;
+    CHECK(mean == Approx(shape).epsilon(0.05));
+    CHECK(squares / kDraws - mean * mean == Approx(shape).epsilon(0.1));
+  }
+}

@@ -13,7 +13,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 
 namespace unstarve {
 namespace {

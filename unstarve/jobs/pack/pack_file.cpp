@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 
 namespace unstarve {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/io/residency.h"
 
 namespace unstarve {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

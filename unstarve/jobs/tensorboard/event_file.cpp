@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 
 namespace unstarve {
 namespace {

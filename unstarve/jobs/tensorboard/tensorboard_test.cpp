@@ -16,7 +16,7 @@
 #include "unstarve/jobs/tensorboard/event_file.h"
 #include "unstarve/jobs/tensorboard/recording_events.h"
 #include "unstarve/jobs/tensorboard/watch_events.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 
 namespace unstarve {
 namespace {

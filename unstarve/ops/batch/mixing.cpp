@@ -10,7 +10,7 @@
 #include <hwy/foreach_target.h>  // compiles this file once per instruction set
 #include <hwy/highway.h>
 
-#include "unstarve/ops/base/gamma.h"
+#include "unstarve/core/random.h"
 #include "unstarve/ops/store/element_bits.h"
 
 #ifndef UNSTARVE_MIXING_DEFINITION

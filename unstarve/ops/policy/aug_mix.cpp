@@ -7,7 +7,7 @@
 #include <array>
 #include <cmath>
 
-#include "unstarve/ops/base/gamma.h"
+#include "unstarve/core/random.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/recorder.h"
 #include "unstarve/ops/base/same_size_operation.h"

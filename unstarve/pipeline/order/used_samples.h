@@ -5,8 +5,10 @@
 //
 // Threads: pure after construction. Memory: 8 bytes per unused sample between used ones.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace unstarve {
@@ -30,5 +32,17 @@ class UsedSamples {
   std::uint64_t later_ = 0;                                   // used samples after `offset_`
   std::shared_ptr<const std::vector<std::uint64_t>> unused_;  // positions between these; null: later_ is 0
 };
+
+inline UsedSamples::UsedSamples(std::uint64_t offset, const std::vector<bool>& later, std::uint64_t length)
+    : offset_(std::min(offset, length)) {
+  auto unused = std::make_shared<std::vector<std::uint64_t>>();
+  for (std::size_t i = 0; i < later.size() && offset_ + i < length; ++i) {
+    if (later[i])
+      ++later_;
+    else
+      unused->push_back(offset_ + i);
+  }
+  if (later_ > 0) unused_ = std::move(unused);
+}
 
 }  // namespace unstarve

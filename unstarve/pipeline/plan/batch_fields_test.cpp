@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/plan/batch_fields.h"
+#include "unstarve/pipeline/plan/plan.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
@@ -7,7 +7,6 @@
 
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"
-#include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,6 @@
 #include "unstarve/pipeline/order/mixture.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sample_set.h"
-#include "unstarve/pipeline/plan/batch_fields.h"
 #include "unstarve/pipeline/plan/decode_notes.h"
 #include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/first_on_device.h"

@@ -6,7 +6,7 @@
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/plan/plan.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 
 namespace unstarve {
 

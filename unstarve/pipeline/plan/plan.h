@@ -8,6 +8,7 @@
 //
 // Threads: immutable after make_plan(); shared by all workers.
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -82,5 +83,15 @@ template <class T>
 
 // Bytes of one batch slot: pixels, labels, ids, targets, sizes, files; with padding, one more sample.
 [[nodiscard]] std::uint64_t batch_bytes(const Plan& plan);
+
+// A field of a batch.
+struct BatchField {
+  std::string name;
+  std::string type;                // of an element: "uint8"
+  std::vector<std::size_t> shape;  // the batch size first; pixels in the order of the layout
+};
+// Those that consumers receive: image, label, id, and target if batch operations blend labels. With padding or
+// schedules the shape of the image is that of the largest.
+[[nodiscard]] std::vector<BatchField> batch_fields(const Plan& plan);
 
 }  // namespace unstarve

@@ -17,7 +17,7 @@
 
 #include "unstarve/core/cancel.h"
 #include "unstarve/core/format_error.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/decoder_cache.h"
 #include "unstarve/storage/bytes/inflater.h"
 #include "unstarve/storage/bytes/little_endian.h"

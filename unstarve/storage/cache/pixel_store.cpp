@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/cache/pixel_file.h"
 #include "unstarve/storage/dataset/notice.h"
 

@@ -7,7 +7,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/format_error.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/index_layout.h"

@@ -5,7 +5,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/testing/error_message.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

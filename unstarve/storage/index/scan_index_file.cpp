@@ -9,7 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/local_bytes.h"
 #include "unstarve/storage/bytes/text.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/dataset.h"
 

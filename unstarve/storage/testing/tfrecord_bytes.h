@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/testing/byte_text.h"
 

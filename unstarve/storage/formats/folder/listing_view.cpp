@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {

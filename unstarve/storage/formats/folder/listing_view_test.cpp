@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {

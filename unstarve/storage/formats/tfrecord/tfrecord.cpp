@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/tfrecord/tf_example.h"

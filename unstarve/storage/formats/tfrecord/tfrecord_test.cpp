@@ -5,7 +5,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/testing/error_message.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/memory_bytes.h"

@@ -1,6 +1,6 @@
 #include "unstarve/storage/formats/tfrecord/tfrecord.h"
 
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/record_writer.h"

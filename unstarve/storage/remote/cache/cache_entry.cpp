@@ -9,7 +9,7 @@
 
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
-#include "unstarve/storage/bytes/crc32.h"
+#include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/remote/http/text.h"
 

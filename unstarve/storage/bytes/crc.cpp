@@ -1,4 +1,6 @@
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
+
+#include <zlib.h>
 
 #include <array>
 #include <cstddef>
@@ -138,6 +140,11 @@ bool has_crc32c_instruction() noexcept {
 
 std::uint32_t crc32c(std::span<const std::uint8_t> bytes, std::uint32_t crc) noexcept {
   return has_crc32c_instruction() ? crc32c_instruction(bytes, crc) : crc32c_scalar(bytes, crc);
+}
+
+std::uint32_t crc32(std::span<const std::uint8_t> bytes, std::uint32_t crc) noexcept {
+  if (bytes.empty()) return crc;  // zlib returns 0 for a null pointer
+  return static_cast<std::uint32_t>(::crc32_z(crc, bytes.data(), bytes.size()));
 }
 
 }  // namespace unstarve

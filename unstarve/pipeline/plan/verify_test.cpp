@@ -1,4 +1,4 @@
-#include "unstarve/pipeline/plan/fields.h"
+#include "unstarve/pipeline/plan/verify.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
@@ -8,7 +8,6 @@
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/plan/plan.h"
-#include "unstarve/pipeline/plan/verify.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {

@@ -1,7 +1,8 @@
 #pragma once
-// CRC-32C (Castagnoli, polynomial 0x1EDC6F41, reflected), and the masked form that TFRecord stores.
+// Checksums: CRC-32C (Castagnoli, polynomial 0x1EDC6F41, reflected) with the masked form that TFRecord stores, and
+// CRC-32 (IEEE 802.3, zlib and PNG, polynomial 0x04C11DB7, reflected), the checksum of files that unstarve writes.
 //
-// Uses the CPU's CRC instruction in three interleaved lanes, joined by a carry-less product, if available (x86 with
+// CRC-32C uses the CPU's CRC instruction in three interleaved lanes, joined by a carry-less product, if available (x86 with
 // SSE4.2 and PCLMULQDQ, detected at run time); tables otherwise. Both give the same result.
 //
 // Threads: pure functions. Cost: with the instruction 8 bytes per cycle, faster than memory.
@@ -24,5 +25,8 @@ namespace unstarve {
 [[nodiscard]] constexpr std::uint32_t mask_crc32c(std::uint32_t crc) noexcept {
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }
+
+// CRC-32 of data that consist of a part with checksum `crc`, followed by `bytes`.
+[[nodiscard]] std::uint32_t crc32(std::span<const std::uint8_t> bytes, std::uint32_t crc = 0) noexcept;
 
 }  // namespace unstarve

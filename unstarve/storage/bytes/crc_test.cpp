@@ -1,4 +1,4 @@
-#include "unstarve/storage/bytes/crc32c.h"
+#include "unstarve/storage/bytes/crc.h"
 
 #include <catch2/catch.hpp>
 #include <string_view>
