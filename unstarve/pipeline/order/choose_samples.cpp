@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -18,6 +17,7 @@
 #include "unstarve/pipeline/order/sample_facts.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -33,13 +33,6 @@ template <class... Args>
   throw argument_error("{}: {}", node, fmt::format(what, std::forward<Args>(args)...));
 }
 
-std::optional<std::int64_t> whole_number(const std::string& text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) return {};
-  return number;
-}
-
 // The numbers of classes that are specified by name, or by number if no class has that name: ascending, unique. Throws
 // Error(kArgument), beginning with `node`, for an unknown class. A dataset without class names accepts any number.
 std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, const std::vector<std::string>& classes,
@@ -47,10 +40,10 @@ std::vector<std::int64_t> class_numbers(const std::vector<std::string>& labels, 
   std::vector<std::int64_t> numbers;
   for (const std::string& label : labels) {
     const auto named = std::find(classes.begin(), classes.end(), label);
-    const auto number = whole_number(label);
+    const auto number = parse_number<std::int64_t>(label);
     if (named != classes.end()) {
       numbers.push_back(named - classes.begin());
-    } else if (number && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
+    } else if (number && *number >= 0 && (classes.empty() || *number < static_cast<std::int64_t>(classes.size()))) {
       numbers.push_back(*number);
     } else if (classes.empty()) {
       reject_choice(node, "found \"{}\"; expected a number, because the dataset has no class names", label);

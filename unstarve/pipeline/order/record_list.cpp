@@ -1,24 +1,16 @@
 #include "unstarve/pipeline/order/record_list.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <string_view>
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/pipeline/order/bits_text.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
 
 constexpr std::string_view kBits = "bits:";
-
-std::optional<std::uint64_t> number_in(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (failed != std::errc() || end != text.data() + text.size()) return {};
-  return number;
-}
 
 }  // namespace
 
@@ -41,8 +33,8 @@ std::vector<std::uint32_t> records_in(const std::string& text, std::uint64_t rec
     const std::size_t end = std::min(text.find(',', at), text.size());
     const std::string_view entry = std::string_view(text).substr(at, end - at);
     const std::size_t dash = entry.find('-');
-    const auto first = number_in(entry.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number_in(entry.substr(dash + 1));
+    const auto first = parse_number<std::uint64_t>(entry.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number<std::uint64_t>(entry.substr(dash + 1));
     if (!first || !last) throw argument_error("found \"{}\"; expected a number or a range such as 0-99", entry);
     add(*first, *last);
     at = end + 1;

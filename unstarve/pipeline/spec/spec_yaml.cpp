@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <charconv>
 #include <cmath>
-#include <system_error>
 #include <type_traits>
 #include <utility>
 
@@ -13,6 +11,7 @@
 #include "unstarve/core/utf8.h"
 #include "unstarve/pipeline/spec/spec_nodes.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
@@ -145,12 +144,10 @@ OpSchedule read_schedule(YamlMap map) {
   OpSchedule schedule;
   YamlMap points = map.map("schedule");
   for (const std::string& key : points.keys()) {
-    std::uint32_t epoch = 0;
-    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), epoch);
-    if (error != std::errc() || end != key.data() + key.size())
-      points.fail(key, fmt::format("found \"{}\"; expected an epoch: a whole number of 0 or more", key));
-    if (schedule.points.contains(epoch)) points.fail(key, fmt::format("found epoch {} twice; expected once", epoch));
-    points.get(key, schedule.points[epoch]);
+    const auto epoch = parse_number<std::uint32_t>(key);
+    if (!epoch) points.fail(key, fmt::format("found \"{}\"; expected an epoch: a whole number of 0 or more", key));
+    if (schedule.points.contains(*epoch)) points.fail(key, fmt::format("found epoch {} twice; expected once", *epoch));
+    points.get(key, schedule.points[*epoch]);
   }
   std::string between = "steps";
   map.get("between", between);

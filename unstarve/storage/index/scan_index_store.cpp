@@ -64,26 +64,15 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
   };
   for (const fs::path& path : paths)
     if (take(path)) return store;
-  std::string failed = "neither XDG_CACHE_HOME nor HOME names a folder for it";
-  for (const fs::path& path : paths) {
-    try {
-      if (path.has_parent_path()) fs::create_directories(path.parent_path());
-      write_file_atomically(path, header, Durability::kRenamed);
-      mark_index_saved(path);
-      if (take(path)) {
-        if (replaced.contains(path)) store->note_ = path.string() + ": " + replaced[path] + "; its indexes are rebuilt";
-        return store;
-      }
-      failed = path.string() + ": cannot be read back";
-    } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kIo) throw;
-      failed = error.what();
-    } catch (const fs::filesystem_error& error) {
-      failed = error.what();
-    }
+  SavedIndex saved = save_index("", paths, header, Durability::kRenamed);
+  if (!saved.path.empty()) {
+    const auto why = replaced.find(saved.path);
+    if (why != replaced.end()) store->note_ = saved.path.string() + ": " + why->second + "; its indexes are rebuilt";
+    if (take(saved.path)) return store;
+    saved.failure = saved.path.string() + ": cannot be read back";
   }
-  if (store->parts_.empty()) throw Error(ErrorKind::kIo, failed);
-  store->note_ = failed + "; no more scan indexes are saved";
+  if (store->parts_.empty()) throw Error(ErrorKind::kIo, saved.failure);
+  store->note_ = saved.failure + "; no more scan indexes are saved";
   return store;
 }
 
