@@ -14,7 +14,8 @@ namespace {
 constexpr std::array<WriterFormat, 4> kWriterFormats = {{
     {"tfrecord", ".tfrecord", "", make_tfrecord_writer},
     {"webdataset", ".tar", "", make_webdataset_writer},
-    {"parquet", ".parquet", "", make_parquet_writer},
+    {"parquet", ".parquet", "",
+     [](ByteSink& sink, const std::vector<std::string>& classes) { return make_parquet_writer(sink, classes); }},
     {"recordio", ".rec", ".idx", make_recordio_writer},
 }};
 

@@ -27,10 +27,6 @@ std::unique_ptr<const ParquetFile> open_ipc_file(std::shared_ptr<const ByteSourc
   throw missing("open arrow " + source->name(), "read Arrow files");
 }
 
-std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&) {
-  throw missing("write Parquet", "write Parquet");
-}
-
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink&, const std::vector<std::string>&, std::size_t) {
   throw missing("write Parquet", "write Parquet");
 }

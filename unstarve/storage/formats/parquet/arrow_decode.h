@@ -31,50 +31,33 @@ inline constexpr std::uint64_t kMaxGroupBytes = std::uint64_t{1} << 36;
 
 // Counts its own allocations only: the default pool, which provides the memory, is shared with the user's pyarrow. Must
 // outlive the buffers that it allocated.
-class LimitedPool final : public arrow::MemoryPool {
+class LimitedPool final : public arrow::ProxyMemoryPool {
  public:
-  explicit LimitedPool(std::uint64_t limit_bytes) : limit_(static_cast<std::int64_t>(limit_bytes)) {}
+  explicit LimitedPool(std::uint64_t limit_bytes)
+      : ProxyMemoryPool(arrow::default_memory_pool()), limit_(static_cast<std::int64_t>(limit_bytes)) {}
 
   // Whether an allocation was denied because of the limit.
   [[nodiscard]] bool exceeded() const noexcept { return exceeded_; }
 
-  using arrow::MemoryPool::Allocate, arrow::MemoryPool::Free, arrow::MemoryPool::Reallocate;
+  using arrow::ProxyMemoryPool::Allocate, arrow::ProxyMemoryPool::Reallocate;
   arrow::Status Allocate(std::int64_t size, std::int64_t alignment, std::uint8_t** out) override {
     ARROW_RETURN_NOT_OK(check(size));
-    ARROW_RETURN_NOT_OK(pool_->Allocate(size, alignment, out));
-    return count(size);
+    return ProxyMemoryPool::Allocate(size, alignment, out);
   }
   arrow::Status Reallocate(std::int64_t old_size, std::int64_t new_size, std::int64_t alignment,
                            std::uint8_t** memory) override {
     ARROW_RETURN_NOT_OK(check(new_size - old_size));
-    ARROW_RETURN_NOT_OK(pool_->Reallocate(old_size, new_size, alignment, memory));
-    return count(new_size - old_size);
+    return ProxyMemoryPool::Reallocate(old_size, new_size, alignment, memory);
   }
-  void Free(std::uint8_t* buffer, std::int64_t size, std::int64_t alignment) override {
-    pool_->Free(buffer, size, alignment);
-    allocated_ -= size;
-  }
-  [[nodiscard]] std::int64_t bytes_allocated() const override { return allocated_; }
-  [[nodiscard]] std::int64_t total_bytes_allocated() const override { return total_; }
-  [[nodiscard]] std::int64_t num_allocations() const override { return allocations_; }
-  [[nodiscard]] std::string backend_name() const override { return pool_->backend_name(); }
 
  private:
   arrow::Status check(std::int64_t more) {
-    if (more <= limit_ - allocated_) return arrow::Status::OK();
+    if (more <= limit_ - bytes_allocated()) return arrow::Status::OK();
     exceeded_ = true;
     return arrow::Status::OutOfMemory("the limit of ", limit_, " bytes is exceeded");
   }
-  arrow::Status count(std::int64_t more) {
-    allocated_ += more;
-    total_ += std::max<std::int64_t>(more, 0);
-    ++allocations_;
-    return arrow::Status::OK();
-  }
 
-  arrow::MemoryPool* const pool_ = arrow::default_memory_pool();
   const std::int64_t limit_;
-  std::int64_t allocated_ = 0, total_ = 0, allocations_ = 0;
   bool exceeded_ = false;
 };
 

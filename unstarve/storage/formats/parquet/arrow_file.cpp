@@ -28,7 +28,7 @@ constexpr std::uint64_t kMaxFooterBytes = std::uint64_t{256} << 20;
 class ArrowFile final : public ParquetFile {
  public:
   ArrowFile(ParquetSource source, const std::string& image, const std::string& label)
-      : source_(std::move(source.bytes)), check_map_(source.check_map) {
+      : ParquetFile(std::move(source.bytes)), check_map_(source.check_map) {
     try {
       read_footer();
       choose(image, label);
@@ -41,11 +41,7 @@ class ArrowFile final : public ParquetFile {
     }
   }
 
-  [[nodiscard]] const std::string& name() const noexcept override { return source_->name(); }
-  [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept override { return groups_; }
-  [[nodiscard]] const ChosenColumns& columns() const noexcept override { return columns_; }
-  [[nodiscard]] RowGroup decode(std::size_t group) const override { return decode(group, true); }
-  [[nodiscard]] RowGroup decode_labels(std::size_t group) const override { return decode(group, false); }
+  [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const override;
 
  private:
   struct Chunks {
@@ -58,16 +54,12 @@ class ArrowFile final : public ParquetFile {
   void check_rows() const;
   [[nodiscard]] Chunk chunk_of(const parquet::ColumnChunkMetaData& column, std::uint64_t rows) const;
   [[nodiscard]] Chunk range_of(const parquet::ColumnChunkMetaData& column) const;
-  [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
   void check_chunks(std::size_t number) const;
   void read_columns(std::size_t number, bool with_images, const std::shared_ptr<SourceFile>& file,
                     arrow::MemoryPool& pool, RowGroup& group) const;
 
-  std::shared_ptr<const ByteSource> source_;
   CheckMap check_map_;
   std::shared_ptr<parquet::FileMetaData> metadata_;
-  ChosenColumns columns_;
-  std::vector<ParquetGroup> groups_;
   std::vector<Chunks> chunks_;
 };
 

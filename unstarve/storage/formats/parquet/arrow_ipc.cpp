@@ -120,7 +120,7 @@ std::int64_t rows_of(const arrow::ipc::Message& message) {
 class IpcFile final : public ParquetFile {
  public:
   IpcFile(ParquetSource source, const std::string& image, const std::string& label)
-      : source_(std::move(source.bytes)), check_map_(source.check_map) {
+      : ParquetFile(std::move(source.bytes)), check_map_(source.check_map) {
     try {
       list_messages();
       choose(image, label);
@@ -131,11 +131,7 @@ class IpcFile final : public ParquetFile {
     }
   }
 
-  [[nodiscard]] const std::string& name() const noexcept override { return source_->name(); }
-  [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept override { return groups_; }
-  [[nodiscard]] const ChosenColumns& columns() const noexcept override { return columns_; }
-  [[nodiscard]] RowGroup decode(std::size_t group) const override { return decode(group, true); }
-  [[nodiscard]] RowGroup decode_labels(std::size_t group) const override { return decode(group, false); }
+  [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const override;
 
  private:
   struct Batch {
@@ -147,17 +143,13 @@ class IpcFile final : public ParquetFile {
   [[nodiscard]] std::shared_ptr<arrow::Buffer> metadata_at(std::uint64_t offset) const;
   void add(const arrow::ipc::Message& message, Batch batch);
   void choose(const std::string& image, const std::string& label);
-  [[nodiscard]] RowGroup decode(std::size_t number, bool with_images) const;
   void read_batch(std::size_t number, bool with_images, SourceFile& file, arrow::MemoryPool& pool,
                   RowGroup& group) const;
 
-  std::shared_ptr<const ByteSource> source_;
   CheckMap check_map_;
   std::shared_ptr<arrow::Schema> schema_;
   arrow::ipc::DictionaryMemo dictionaries_;  // stays empty: dictionary-encoded columns are not read
-  ChosenColumns columns_;
   IpcLeaf image_, label_;
-  std::vector<ParquetGroup> groups_;
   std::vector<Batch> batches_;
 };
 

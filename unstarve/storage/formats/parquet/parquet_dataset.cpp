@@ -156,7 +156,7 @@ void ParquetDataset::read_label_columns(int threads) {
     pool.submit([&, group] {
       RowGroup rows;
       try {
-        rows = files_[groups_[group].file]->decode_labels(groups_[group].number);
+        rows = files_[groups_[group].file]->decode(groups_[group].number, /*with_images=*/false);
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kInput) throw;
         const std::lock_guard lock(mutex);
@@ -208,7 +208,8 @@ RecordLocation ParquetDataset::record_location(std::uint64_t id) const {
 }
 
 std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group) const {
-  auto rows = std::make_shared<RowGroup>(files_[groups_[group].file]->decode(groups_[group].number));
+  auto rows =
+      std::make_shared<RowGroup>(files_[groups_[group].file]->decode(groups_[group].number, /*with_images=*/true));
   for (const std::string& name : rows->label_names) {
     // A new name means that the file has changed since it was opened: such rows have no label.
     const auto known = number_of_class_.find(name);

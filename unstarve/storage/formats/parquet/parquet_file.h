@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unstarve/core/aligned.h"
@@ -50,13 +51,18 @@ struct RowGroup {
 
 class ParquetFile {
  public:
+  explicit ParquetFile(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
   virtual ~ParquetFile() = default;
-  [[nodiscard]] virtual const std::string& name() const noexcept = 0;
-  [[nodiscard]] virtual const std::vector<ParquetGroup>& groups() const noexcept = 0;
-  [[nodiscard]] virtual const ChosenColumns& columns() const noexcept = 0;
-  // Precondition: group < groups().size().
-  [[nodiscard]] virtual RowGroup decode(std::size_t group) const = 0;
-  [[nodiscard]] virtual RowGroup decode_labels(std::size_t group) const = 0;
+  [[nodiscard]] const std::string& name() const noexcept { return source_->name(); }
+  [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept { return groups_; }
+  [[nodiscard]] const ChosenColumns& columns() const noexcept { return columns_; }
+  // Labels, and images if `with_images`. Precondition: group < groups().size().
+  [[nodiscard]] virtual RowGroup decode(std::size_t group, bool with_images) const = 0;
+
+ protected:
+  const std::shared_ptr<const ByteSource> source_;
+  ChosenColumns columns_;
+  std::vector<ParquetGroup> groups_;
 };
 
 // `image` and `label` as for choose_columns().

@@ -18,10 +18,6 @@ std::unique_ptr<const ParquetFile> open_ipc_file(std::shared_ptr<const ByteSourc
   return module.open_ipc({std::move(source), check_map}, image, label);
 }
 
-std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes) {
-  return make_parquet_writer(sink, classes, kRowGroupRows);
-}
-
 std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes,
                                                   std::size_t group_rows) {
   return arrow_module("write Parquet").make_writer(sink, classes, group_rows);

@@ -23,10 +23,8 @@ inline constexpr std::uint64_t kRowGroupBytes = std::uint64_t{8} << 20;
 // Limit for datasets of tiny images; far below the limit of readers.
 inline constexpr std::size_t kRowGroupRows = std::size_t{1} << 16;
 
-[[nodiscard]] std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink,
-                                                                const std::vector<std::string>& classes);
 // With at most `group_rows` rows per row group.
 [[nodiscard]] std::unique_ptr<RecordWriter> make_parquet_writer(ByteSink& sink, const std::vector<std::string>& classes,
-                                                                std::size_t group_rows);
+                                                                std::size_t group_rows = kRowGroupRows);
 
 }  // namespace unstarve
