@@ -4,15 +4,6 @@
 #include <numbers>
 
 namespace unstarve {
-namespace {
-
-// Box and Muller.
-double draw_normal(Random& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform());
-}
-
-}  // namespace
 
 std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::array<std::uint32_t, 2> k) noexcept {
   // Multipliers and Weyl increments from the paper, table 2 and section 4.
@@ -26,6 +17,11 @@ std::array<std::uint32_t, 4> philox4x32_10(std::array<std::uint32_t, 4> c, std::
     k[1] += kWeyl1;
   }
   return c;
+}
+
+double draw_normal(Random& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform());
 }
 
 double draw_gamma(double shape, Random& random) {

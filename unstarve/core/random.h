@@ -74,6 +74,9 @@ class Random {
   unsigned used_ = 4;
 };
 
+// A draw from the standard normal distribution (Box and Muller 1958). Takes two uniform draws.
+[[nodiscard]] double draw_normal(Random& random);
+
 // A draw from the gamma distribution of scale 1 (Marsaglia and Tsang, "A simple method for generating gamma variables",
 // ACM Transactions on Mathematical Software 26(3), 2000). Precondition: shape > 0. Takes any number of uniform draws.
 [[nodiscard]] double draw_gamma(double shape, Random& random);

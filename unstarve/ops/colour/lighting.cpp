@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
+#include "unstarve/core/random.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/base/same_size_operation.h"
 #include "unstarve/ops/colour/colours.h"
@@ -16,12 +16,6 @@ namespace {
 constexpr std::array<double, kChannels> kValues = {0.2175, 0.0188, 0.0045};
 constexpr double kVectors[kChannels][kChannels] = {
     {-0.5675, 0.7192, 0.4009}, {-0.5808, -0.0045, -0.8140}, {-0.5836, -0.6948, 0.4203}};
-
-// Standard normal (Box and Muller 1958).
-double normal(Random& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.uniform());
-}
 
 }  // namespace
 
@@ -43,7 +37,7 @@ std::unique_ptr<Operation> make_lighting(const OpParams& params) {
                           [deviation](Frame& frame, Random& random, Scratch& scratch) {
                             std::array<double, kChannels> more{};
                             for (std::size_t i = 0; i < kChannels; ++i) {
-                              const double amount = 255 * deviation * normal(random) * kValues[i];
+                              const double amount = 255 * deviation * draw_normal(random) * kValues[i];
                               for (std::size_t c = 0; c < kChannels; ++c) more[c] += amount * kVectors[c][i];
                             }
                             add_colour(frame, more, scratch);

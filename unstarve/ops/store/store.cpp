@@ -34,7 +34,8 @@ std::shared_ptr<const ValueMap> make_map(const Normalisation& normalisation) {
     map->bias[c] = static_cast<float>(-mean / deviation);
     if (!std::isfinite(map->scale[c]) || !std::isfinite(map->bias[c]) || !std::isfinite(map->scale[c] * 256)) {
       throw argument_error(
-          "normalisation: mean {} and std {} of channel {} give values that are not finite numbers; std must not be 0",
+          "normalisation: mean {:f} and std {:f} of channel {} give values that are not finite numbers; std must not "
+          "be 0",
           mean, deviation, c);
     }
     for (std::size_t v = 0; v < 256; ++v) {

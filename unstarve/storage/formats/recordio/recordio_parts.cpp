@@ -17,9 +17,9 @@ constexpr std::size_t kImageHeadBytes = 24;
 void take_label(const std::uint8_t* bytes, RecordioImage& image) {
   const auto label = std::bit_cast<float>(load_little<std::uint32_t>(bytes));
   if (!(label >= 0 && label < static_cast<float>(kMaxClasses)))
-    throw input_error("label {}; expected a class number from 0 to {}", label, kMaxClasses - 1);
+    throw input_error("label {:f}; expected a class number from 0 to {}", label, kMaxClasses - 1);
   if (label != std::floor(label))
-    image.no_label = fmt::format("the float {}", label);
+    image.no_label = fmt::format("the float {:f}", label);
   else
     image.label = static_cast<std::int64_t>(label);
 }
