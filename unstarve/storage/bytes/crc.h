@@ -2,8 +2,8 @@
 // Checksums: CRC-32C (Castagnoli, polynomial 0x1EDC6F41, reflected) with the masked form that TFRecord stores, and
 // CRC-32 (IEEE 802.3, zlib and PNG, polynomial 0x04C11DB7, reflected), the checksum of files that unstarve writes.
 //
-// CRC-32C uses the CPU's CRC instruction in three interleaved lanes, joined by a carry-less product, if available (x86 with
-// SSE4.2 and PCLMULQDQ, detected at run time); tables otherwise. Both give the same result.
+// CRC-32C uses the CPU's CRC instruction in three interleaved lanes, joined by a carry-less product, if available (x86
+// with SSE4.2 and PCLMULQDQ, detected at run time); tables otherwise. Both give the same result.
 //
 // Threads: pure functions. Cost: with the instruction 8 bytes per cycle, faster than memory.
 
