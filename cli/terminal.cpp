@@ -57,7 +57,9 @@ void ProgressBar::show(std::string_view what, double share) {
 }
 
 void print_error(bool json, const char* kind, const std::string& message) {
-  if (json) fmt::print("{}\n", nlohmann::json{{"error", {{"kind", kind}, {"message", message}}}}.dump());
+  const nlohmann::json error{{"error", {{"kind", kind}, {"message", message}}}};
+  // A message may contain names of files, or text of damaged files, that are not UTF-8.
+  if (json) fmt::print("{}\n", error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   fmt::print(stderr, "unstarve: {}\n", message);
 }
 

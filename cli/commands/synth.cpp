@@ -6,6 +6,7 @@
 
 #include "../terminal.h"
 #include "shared.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve::cli {
@@ -25,11 +26,10 @@ int run_synth_command(const Arguments& arguments, const std::string&) {
     result = run_synth(folder, options, bar.callback());
   }
   if (arguments.has("--json")) {
-    print_result(nlohmann::ordered_json{{"path", folder},
-                                        {"images", result.images},
-                                        {"bytes", result.bytes},
-                                        {"already_there", result.already_there}}
-                     .dump() +
+    print_result(dump({{"path", folder},
+                       {"images", result.images},
+                       {"bytes", result.bytes},
+                       {"already_there", result.already_there}}) +
                  "\n");
   } else {
     print_result(fmt::format("{}: {} images, {}{}\n", printable(folder), result.images, format_bytes(result.bytes),

@@ -21,6 +21,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/jobs/bench_plan.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/ladder/part_rates.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
@@ -332,7 +333,7 @@ std::string to_json(const BenchResult& r) {
   list("copy_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.copy_ns); });
   list("compute_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.compute_ns); });
   json["profile"] = nlohmann::ordered_json::parse(to_json(r.profile));
-  return json.dump();
+  return dump(json);
 }
 
 }  // namespace unstarve

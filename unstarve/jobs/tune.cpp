@@ -9,6 +9,7 @@
 #include <regex>
 
 #include "unstarve/core/version.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/ladder/ladder.h"
 #include "unstarve/jobs/train.h"
 #include "unstarve/observe/format.h"
@@ -256,7 +257,7 @@ std::string to_json(const TuneResult& result) {
   json["spans"] = to_json(result.spans);
   json["before"] = nlohmann::ordered_json::parse(to_json(result.before));
   json["after"] = nlohmann::ordered_json::parse(to_json(result.after));
-  return json.dump();
+  return dump(json);
 }
 
 }  // namespace unstarve

@@ -363,14 +363,13 @@ std::string to_json(const PrepareResult& result) {
                         {"resumed_from", archive.resumed_from},
                         {"files", archive.files}});
   }
-  return nlohmann::ordered_json{{"name", result.name},
-                                {"path", result.path},
-                                {"classes", result.classes},
-                                {"splits", splits},
-                                {"archives", archives},
-                                {"packed", result.packed},
-                                {"already_there", result.already_there}}
-      .dump();
+  return dump({{"name", result.name},
+               {"path", result.path},
+               {"classes", result.classes},
+               {"splits", splits},
+               {"archives", archives},
+               {"packed", result.packed},
+               {"already_there", result.already_there}});
 }
 
 std::string to_text(const PrepareResult& result) {

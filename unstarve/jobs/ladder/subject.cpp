@@ -9,14 +9,13 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/process/child_process.h"
 #include "unstarve/core/process/line_pipe.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/probe/memory_probe.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sources.h"
 
 namespace unstarve {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 class LocalSubject final : public Subject {
  public:
@@ -95,7 +94,7 @@ class RemoteSubject final : public Subject {
  private:
   Json ask(const Json& request) {
     std::string line;
-    if (!lines_->write(request.dump()) || !lines_->read(line)) {
+    if (!lines_->write(dump(request)) || !lines_->read(line)) {
       const int status = process_->wait();
       throw Error(
           ErrorKind::kInternal,
@@ -173,7 +172,7 @@ int serve_measurements(int in, int out) {
     } catch (const std::exception& error) {
       answer = {{"error", error.what()}};
     }
-    if (!lines.write(answer.dump())) return 1;  // the other process has ended
+    if (!lines.write(dump(answer))) return 1;  // the other process has ended
   }
   return 0;
 }

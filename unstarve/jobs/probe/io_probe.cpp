@@ -14,6 +14,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/random.h"
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/io/batch_reader.h"
@@ -288,7 +289,7 @@ std::string to_json(const IoResult& result) {
                             {"reads_per_s", row.reads_per_s},
                             {"bytes_per_s", row.bytes_per_s}});
   }
-  return json.dump(2);
+  return dump(json, 2);
 }
 
 std::string to_text(const IoResult& result) {
