@@ -19,8 +19,7 @@ RunStart start_of(const RunState& run, const TrainProgress& done, const std::str
     return run.start(std::vector{done.data});
   } catch (const Error& error) {
     throw Error(error.kind(),
-                fmt::format("resume from {}: {}; expected the data, seed, filters and order of the original "
-                            "run",
+                fmt::format("resume from {}: {}. Continue with the data, seed, filters and order of the original run",
                             checkpoint, error.what()));
   }
 }

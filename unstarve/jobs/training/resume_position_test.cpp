@@ -145,7 +145,7 @@ TEST_CASE("a resume position of other data or another order is rejected with the
   CHECK_THAT(error_of([](PipelineSpec& s) { s.source.path = "synthetic:images=99,size=8"; }),
              Contains("state of other data, of 120 samples"));
   CHECK_THAT(error_of([](PipelineSpec& s) { s.source.take = 50; }),
-             Contains("expected the data, seed, filters and order"));
+             Contains("Continue with the data, seed, filters and order"));
 }
 
 TEST_CASE("a checkpoint of an earlier version continues after its steps, with a notice") {

@@ -180,7 +180,7 @@ std::uint64_t RunState::check(const Json& state) const {
       found != state.end() && found->is_number_unsigned() && *found != records_) {
     reject(
         "found a state of other data, of {} samples; expected this data, of {}. Open the data of the run that saved "
-        "the state.",
+        "the state",
         found->dump(), records_);
   }
   (void)integer(state, "samples", 0, length());
@@ -192,7 +192,7 @@ std::uint64_t RunState::check(const Json& state) const {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
       reject(
           "found a state of other data of as many samples, which differ in: {}; expected the same data in the same "
-          "order, at any path. Open the data of the run that saved the state.",
+          "order, at any path. Open the data of the run that saved the state",
           identities_differ_in(theirs, data_));
   }
   std::uint64_t bucket_run = 0;
