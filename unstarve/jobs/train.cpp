@@ -127,6 +127,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   TrainPlan plan;
   plan.minutes = options.minutes;
   plan.checkpoints = options.checkpoints;
+  plan.checkpoints.resumed = resumed;
   plan.checkpoint_seconds = options.checkpoint_seconds;
   plan.notice = [](const std::string& text) { emit_notice(text); };
   plan.rank = options.ranks.rank;

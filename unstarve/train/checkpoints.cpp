@@ -72,7 +72,7 @@ void write_to(const CheckpointTargets& targets, const fs::path& in_folder, const
 }  // namespace
 
 Checkpoints::Checkpoints(CheckpointTargets targets, std::function<void(const std::string&)> notice)
-    : targets_(std::move(targets)), notice_(std::move(notice)) {}
+    : targets_(std::move(targets)), notice_(std::move(notice)), newest_(targets_.resumed) {}
 
 Checkpoints::~Checkpoints() = default;
 

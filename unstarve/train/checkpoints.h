@@ -25,9 +25,10 @@
 namespace unstarve {
 
 struct CheckpointTargets {
-  std::filesystem::path folder{};  // created on the first write; empty: none
-  std::filesystem::path file{};    // always the newest; empty: none
-  int keep = 2;                    // number of checkpoints in the folder
+  std::filesystem::path folder{};   // created on the first write; empty: none
+  std::filesystem::path file{};     // always the newest; empty: none
+  int keep = 2;                     // number of checkpoints in the folder
+  std::filesystem::path resumed{};  // from which the run continues; empty: none
   [[nodiscard]] bool any() const { return !folder.empty() || !file.empty(); }
 };
 
@@ -43,7 +44,7 @@ class Checkpoints {
   void write(std::unique_ptr<TrainSnapshot> snapshot, std::int64_t step);
   // Waits for the last write. Throws Error(kIo) if it failed.
   void finish();
-  // The newest complete checkpoint of this run; empty: none.
+  // The newest complete checkpoint, at first that from which the run continues; empty: none.
   [[nodiscard]] std::filesystem::path newest();
 
  private:

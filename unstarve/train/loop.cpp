@@ -265,7 +265,7 @@ class TrainingRun {
     throw Error(ErrorKind::kCheck,
                 fmt::format("training: the loss at step {} is {}; expected a finite number. Lower the learning rate "
                             "(now {:.4g}){}",
-                            step_, loss, rate_,
+                            step_, std::isnan(loss) ? "nan" : fmt::format("{}", loss), rate_,
                             newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
   }
 

@@ -337,6 +337,21 @@ TEST_CASE("a loss that is not finite ends the run without a checkpoint, and the 
   CHECK(trainer.saved == std::vector<std::int64_t>{10});
 }
 
+TEST_CASE("a loss that is not finite before the first checkpoint names the one from which the run continues") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.start_step = 10;
+  plan.steps = 100;
+  plan.checkpoints.file = "new.safetensors";
+  plan.checkpoints.resumed = "old.safetensors";
+  trainer.loss_value = -std::nan("");  // its sign is not shown
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                    Catch::Contains(" is nan;") && Catch::Contains("the last checkpoint is old.safetensors"));
+  CHECK(trainer.saved.empty());
+}
+
 TEST_CASE("a run without remaining steps is rejected") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
