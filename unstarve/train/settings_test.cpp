@@ -53,6 +53,9 @@ TEST_CASE("settings out of range are rejected by name") {
   CHECK_THAT(error_message([](TrainSettings& s) { s.lookahead.decay = 1; }), Contains("lookahead.decay"));
   for (const double sparsity : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
     CHECK_THAT(error_message([=](TrainSettings& s) { s.prune.sparsity = sparsity; }), Contains("prune.sparsity"));
+  CHECK(error_message([](TrainSettings& s) { s.qat.begin = s.qat.freeze = 0.5; }) == "accepted");
+  CHECK_THAT(error_message([](TrainSettings& s) { s.qat.begin = 0.8; }),
+             Contains("train.qat.freeze: found 0.75; expected at least 0.8, the share at which int8 begins"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.prune.pattern = "rows"; }),
              Contains("train.prune.pattern: found \"rows\"; expected any, channels, or N:M"));
   CHECK_THAT(error_message([](TrainSettings& s) { s.prune.pattern = "channels"; }),
