@@ -27,6 +27,8 @@ constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 constexpr std::size_t kMaxDimensions = 32;
 constexpr std::string_view kMetadata = "__metadata__";
 constexpr std::string_view kChecksum = "unstarve.crc32";
+constexpr std::string_view kMetadataChecksum = "unstarve.metadata_crc32";
+constexpr std::string_view kOwnMetadata = "unstarve.";  // how the keys begin that the checksum covers
 
 struct ElementTypeRow {
   std::string_view name;
@@ -220,6 +222,20 @@ std::uint32_t add_bytes(std::uint32_t sum, std::span<const std::uint8_t> bytes) 
 
 std::string checksum_text(std::uint32_t sum) { return fmt::format("{:08x}", sum); }
 
+std::string metadata_checksum(const std::map<std::string, std::string>& metadata) {
+  std::string text;
+  for (const auto& [key, value] : metadata)
+    if (key.starts_with(kOwnMetadata) && key != kMetadataChecksum) text += key + '\0' + value + '\0';
+  return checksum_text(add_bytes(0, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+}
+
+void check_metadata(const SafetensorsHeader& header, const std::string& origin) {
+  const auto stored = header.metadata.find(std::string(kMetadataChecksum));
+  if (stored == header.metadata.end()) return;
+  if (const std::string sum = metadata_checksum(header.metadata); sum != stored->second)
+    throw bad(origin, fmt::format("damaged: the checksum of the metadata is {}; expected {}", sum, stored->second));
+}
+
 }  // namespace
 
 std::size_t safetensors_element_bytes(std::string_view type) noexcept {
@@ -253,6 +269,7 @@ SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const st
   HeaderReader reader(header, origin);
   Json::sax_parse(json.begin(), json.end(), &reader);
   check_layout(header, kPrefix + json_bytes, file.size(), origin);
+  check_metadata(header, origin);
   return header;
 }
 
@@ -272,6 +289,7 @@ std::string format_safetensors_header(std::span<const TensorToStore> tensors,
   std::uint32_t sum = 0;
   for (const TensorToStore& tensor : tensors) sum = add_bytes(sum, tensor.bytes);
   metadata[std::string(kChecksum)] = checksum_text(sum);
+  metadata[std::string(kMetadataChecksum)] = metadata_checksum(metadata);
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   header[std::string(kMetadata)] = metadata;
   std::size_t offset = 0;

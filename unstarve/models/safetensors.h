@@ -14,7 +14,8 @@
 //
 // Ownership: a parsed header contains only offsets and does not refer to the file.
 // Failure:   Error(kInput) with the file's name, what was found and what was expected.
-// Checksum:  files written here have the metadata "unstarve.crc32": the CRC-32 of all arrays, in hexadecimal.
+// Checksums: files written here have the metadata "unstarve.crc32", the CRC-32 of all arrays, and
+//            "unstarve.metadata_crc32", that of the other metadata whose keys begin with "unstarve.", in hexadecimal.
 // Cost:      reading copies only names and shapes; writing copies no array.
 
 #include <cstddef>

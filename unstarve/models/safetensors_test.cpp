@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,20 @@ TEST_CASE("a changed byte of the arrays is found by the checksum; files without 
     CHECK_THROWS_WITH(check(damaged), Catch::Contains("x.safetensors") && Catch::Contains("damaged: the checksum"));
   }
   CHECK_NOTHROW(check(with_header(kTwo, std::string(11, 'x'))));
+}
+
+TEST_CASE("changed metadata of this project are found by their checksum; those of others are not covered") {
+  const std::string file = safetensors_file({}, {{"unstarve.step", "12"}, {"format", "pt"}});
+  REQUIRE(error_message(file) == "accepted");
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = file;
+    return text.replace(text.find(from), from.size(), to);
+  };
+  for (const auto& [from, to] : std::map<std::string, std::string>{
+           {R"("12")", R"("13")"}, {"unstarve.step", "unstarve.stop"}, {R"(32":"00000000)", R"(32":"00000001)"}})
+    CHECK_THAT(error_message(changed(from, to)),
+               Catch::Contains("x.safetensors: damaged: the checksum of the metadata is"));
+  CHECK(error_message(changed(R"("pt")", R"("np")")) == "accepted");
 }
 
 TEST_CASE("safetensors of an empty model are valid") {

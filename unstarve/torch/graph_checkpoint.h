@@ -28,7 +28,8 @@ inline constexpr const char* kLimitsKey = "unstarve.int8";
 // Whether the file contains a structure, and whether it is not that of a network of the zoo.
 [[nodiscard]] bool has_graph(const SafetensorsHeader& header);
 [[nodiscard]] bool has_own_graph(const SafetensorsHeader& header);
-// The graph with the weights and limits of the file. Does not trust it. Precondition: has_graph().
+// The graph with the weights and limits of the file. Does not trust it, but does not check its checksums.
+// Precondition: has_graph().
 [[nodiscard]] infer::Graph graph_of_checkpoint(const SafetensorsHeader& header, std::span<const std::uint8_t> bytes);
 
 }  // namespace unstarve

@@ -98,6 +98,7 @@ Graph import_network(const NetworkFile& file) {
                                                     stored->second, file.weights.string()));
     Graph graph;
     if (has_graph(header)) {
+      check_checksum(header, mapped.bytes(), file.weights.string());
       graph = graph_of_checkpoint(header, mapped.bytes());
       if (file.image_size > 0) graph = with_image_size(std::move(graph), file.image_size);
       if (stored != header.metadata.end()) graph.name = stored->second;
