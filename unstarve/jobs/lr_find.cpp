@@ -126,8 +126,8 @@ LrFindResult run_lr_find(const LrFindOptions& options, const Progress& progress)
   require_labels_to_train(settings.pipeline, *dataset);
   const auto device = open_device(settings.train.device);
   const auto split = make_cpu_split(settings);
-  const auto trainer = make_trainer(settings.train);
-  if (!options.weights.empty()) load_starting_weights(*trainer, options.weights);
+  const auto trainer = make_trainer(settings.train, {}, {options.weights, false});
+  if (!options.weights.empty() && !settings.train.prune.channels()) load_starting_weights(*trainer, options.weights);
   Loader::Options loading;
   if (!device->is_host()) loading.consumer = Consumer::kNormalises;
   std::unique_ptr<Loader> loader;

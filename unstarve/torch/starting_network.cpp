@@ -48,7 +48,7 @@ StartingNetwork starting_network(const TrainSettings& settings, const StartingFi
                             "--prune-pattern channels. Prune its weights with --weights instead of --resume",
                             start.path.string()));
   if (!prunes && !has_structure) return {};
-  infer::Graph graph = infer::import_network({start.path, has_structure ? "" : settings.model, settings.image_size, 0});
+  infer::Graph graph = infer::import_network({start.path, settings.model, settings.image_size, 0});
   check_classes(graph, settings, start.path.string());
   StartingNetwork result;
   if (prunes) {
