@@ -251,7 +251,13 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
       items.add(rows.size());
     };
     EngineFeed feed(engine, loader, result.image_size, what);
-    const bool finished = feed.run(use, stop);
+    bool finished = false;
+    try {
+      finished = feed.run(use, stop);
+    } catch (...) {
+      if (part && part->rows() == 0) std::filesystem::remove(part->path());  // nothing to continue from
+      throw;
+    }
     result.seconds = seconds_now() - begin;
     result.loader_wait_s = feed.loader_wait_s();
     result.engine_wait_s = feed.engine_wait_s();
