@@ -243,11 +243,32 @@ void require_one_process(const std::string& verb) {
                                           "without torchrun, mpirun or srun");
 }
 
+namespace {
+
+// --out may be a file from which a run continues; the verbs check it.
+void check_no_input(const Arguments& arguments, const std::string& option, const std::filesystem::path& file) {
+  if (option == "--out") return;
+  std::vector<std::string> inputs = arguments.rest();
+  for (const char* const input : {"MODEL", "--weights", "--resume", "--config"})
+    if (arguments.has(input)) inputs.push_back(arguments.text(input));
+  std::error_code none;
+  for (const std::string& input : inputs)
+    if (std::filesystem::equivalent(file, input.substr(input.find('=') + 1), none) ||
+        std::filesystem::equivalent(file, input, none))
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("{}: found {}, which this command reads; expected another file", option, file.string()));
+}
+
+}  // namespace
+
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
   for (const char* const option : options) {
     const std::filesystem::path file = arguments.text(option);
     const std::filesystem::path folder = file.parent_path();
     if (!folder.empty() && ::access(folder.c_str(), W_OK) != 0) throw io_error("write", file.string(), errno);
+    std::error_code none;
+    if (std::filesystem::is_directory(file, none)) throw io_error("write", file.string(), EISDIR);
+    if (!file.empty()) check_no_input(arguments, option, file);
   }
 }
 

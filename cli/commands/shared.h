@@ -158,7 +158,7 @@ void reject_spec(const std::string& verb, const std::string& data);
 [[nodiscard]] std::string device_from(const Arguments& arguments, const Settings& settings);
 
 // Fails before long work, not after it: throws Error(kIo) if the folder of a file that one of `options` names does not
-// exist or must not be written to.
+// exist or must not be written to; Error(kArgument) for a file that the command reads, --out aside.
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options);
 // The same for a folder that is created when it is first written to; "": none.
 void check_output_folder(const std::filesystem::path& folder);

@@ -1,6 +1,7 @@
 """Checkpoints of `unstarve train`: killed, interrupted and resumed runs, full disks, damaged files."""
 
 import json
+import math
 import os
 import random
 import re
@@ -14,6 +15,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from safetensors_file import SafetensorsFile
 from train_support import finish
 
 RUN = ["train", "synthetic:classes=4,images=240,size=32,seed=2", "--model", "cifar_net", "--batch", "8",
@@ -158,6 +160,7 @@ def test_a_full_disk_keeps_the_earlier_checkpoint_and_is_reported(tmp_path):
     code, _, errors = finish(process)
     assert code == 3
     assert f"write {folder}" in errors
+    assert f"; the newest is {before}\n" in errors
     assert list(folder.iterdir()) == [before]
     metadata(before)
 
@@ -172,6 +175,34 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
         code, _, errors = finish(start(*RUN, option, file))
         assert code == 3
         assert "model.safetensors: damaged: the checksum of the tensors is" in errors
+
+
+def test_damaged_metadata_are_found(tmp_path):
+    file = tmp_path / "model.safetensors"
+    completed(*RUN[:-4], "--epochs", "0.2", "--out", file)
+    data = file.read_bytes()
+    file.write_bytes(data.replace(b'"unstarve.step":"6"', b'"unstarve.step":"7"'))
+    assert file.read_bytes() != data
+    for option in ("--resume", "--weights"):
+        code, _, errors = finish(start(*RUN, option, file))
+        assert code == 3
+        assert "model.safetensors: damaged: the checksum of the metadata is" in errors
+
+
+def test_a_run_without_finite_loss_names_the_checkpoint_that_it_resumed(tmp_path):
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path)
+    [file] = tmp_path.iterdir()
+    damaged = SafetensorsFile(file)
+    damaged.tensors["fc.bias"] = "F32", [4], struct.pack("4f", math.nan, 0, 0, 0)
+    damaged.write(file)
+    code, _, errors = finish(start(*RUN, "--resume", tmp_path))
+    assert code == 1
+    assert re.search(rf"the loss at step \d+ is nan; .*; the last checkpoint is {file}\n", errors), errors
+
+
+def test_a_folder_cannot_be_the_file_of_a_checkpoint(tmp_path):
+    code, _, errors = finish(start(*RUN, "--out", tmp_path))
+    assert (code, errors) == (3, f"unstarve: write {tmp_path}: Is a directory\n")
 
 
 def test_a_damaged_newest_checkpoint_names_the_intact_one_before(tmp_path):

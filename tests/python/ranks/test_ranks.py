@@ -201,6 +201,22 @@ def test_pruned_ranks_resume_bit_equal(tmp_path, launcher):
     assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), long("torchrun", 2)])
+def test_ranks_with_fewer_channels_resume_bit_equal(tmp_path, launcher, ranks):
+    dense, half, folder = tmp_path / "dense", tmp_path / "half", tmp_path / "checkpoints"
+    run = [DATA, *NETWORK, "--batch", 48 // ranks, "--epochs", 2]
+    trained("", 1, *run[:-1], 1, "--out", dense)
+    pruned = ["--prune", "0.5", "--prune-pattern", "channels"]
+    whole = trained(launcher, ranks, *run, *pruned, "--weights", dense, "--checkpoint-dir", folder)
+    assert whole["pruning"]["parameters_after"] == whole["parameters"] < whole["pruning"]["parameters"]
+    first, last = sorted(folder.glob("step-*.safetensors"))
+    trained(launcher, ranks, *run, "--resume", first, "--out", half)
+    found, expected = tensors(half), tensors(last)
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
+    assert trained("", 1, *run, "--resume", first)["parameters"] == whole["parameters"]  # with another number of ranks
+
+
 @pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
 def test_ranks_that_train_for_int8_resume_bit_equal(tmp_path, launcher):
     """All ranks have the limits of rank 0 after a resume: other ones before would lead to other gradients."""
