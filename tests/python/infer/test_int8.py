@@ -72,6 +72,10 @@ def test_every_layer_is_quantised_and_computed_in_int8(quantised, model):
     assert result["weight_bytes"] < 0.3 * os.path.getsize(model)
 
 
+def test_parameters_in_int8_count(quantised, model, tmp_path):
+    assert quantised[0]["parameters"] == exported(model, tmp_path / "float.onnx")["parameters"]
+
+
 def test_onnx_runtime_computes_the_layers_in_int8(quantised, tmp_path):
     options = onnxruntime.SessionOptions()
     options.optimized_model_filepath = str(tmp_path / "optimised.onnx")

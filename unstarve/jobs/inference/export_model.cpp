@@ -185,6 +185,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
     graph = std::move(pruning.graph);
     pruned = std::move(pruning.channels);
   }
+  const std::int64_t parameters = graph.parameters();  // those stored as int8 count as well
   std::optional<Int8Result> int8;
   if (!graph.limits.empty())
     int8 = quantise_trained(graph, options);
@@ -199,7 +200,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
           graph.value(graph.outputs.at(0)).type,
           std::move(reports),
           graph.nodes.size(),
-          graph.parameters(),
+          parameters,
           std::move(pruned),
           graph.constant_bytes(),
           file.size(),
