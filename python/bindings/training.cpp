@@ -223,10 +223,10 @@ void bind_plan(nb::module_& m) {
       .def_rw("validation_batches", &TrainPlan::validation_batches)
       .def(
           "write_to",
-          [](TrainPlan& plan, const std::string& folder, int keep) {
-            plan.checkpoints = {folder, "", keep};
+          [](TrainPlan& plan, const std::string& folder, int keep, const std::string& resumed) {
+            plan.checkpoints = {folder, "", keep, resumed};
           },
-          "folder"_a, "keep"_a);
+          "folder"_a, "keep"_a, "resumed"_a);
 }
 
 }  // namespace

@@ -268,7 +268,7 @@ class Trainer:
         plan.report_every = max(1, min(per_epoch // 10 if per_epoch else _MOST_STEPS_PER_REPORT,
                                        _MOST_STEPS_PER_REPORT))
         plan.checkpoint_seconds = self._checkpoint_seconds
-        plan.write_to(self._folder, self._keep)
+        plan.write_to(self._folder, self._keep, resumed)
         validation = None
         if self._validation is not None:
             plan.validation_batches = batches_per_epoch(self._validation) or 0

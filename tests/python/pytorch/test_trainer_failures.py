@@ -98,6 +98,14 @@ def test_a_loss_that_is_not_finite_ends_the_run():
         trainer(learning_rate=1000.0, epochs=20, warmup=0.0).fit()
 
 
+def test_a_loss_that_is_not_finite_after_a_resume_names_the_checkpoint(tmp_path):
+    trainer(epochs=1, checkpoint_dir=tmp_path).fit()
+    [file] = tmp_path.iterdir()
+    run = trainer(epochs=2, resume=file, loss=lambda logits, _: logits.sum() * float("nan"))
+    with pytest.raises(un.errors.CheckError, match=f"the loss at step .* is nan; .*; the last checkpoint is {file}"):
+        run.fit()
+
+
 def test_one_run_at_a_time():
     begun, go = threading.Event(), threading.Event()
 
