@@ -38,8 +38,8 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
             requests no labels: all labels are then -1. Integers are class numbers, texts are class names in sorted
             order. Data without labels, or with floats or several values per image, are an error in batch() unless
             labels=None is given.
-        index: Where indexes of the data are stored that make the next opening fast: "cache", the user's cache folder
-            ($XDG_CACHE_HOME/unstarve), or "next_to_data". Shards that `unstarve pack` wrote have theirs next to them.
+        index: Where to store indexes of the data, which make the next opening fast: "cache", the user's cache folder
+            ($XDG_CACHE_HOME/unstarve), or "next_to_data". Shards of `unstarve pack` have their indexes next to them.
 
     Raises:
         IoError: There is no such file.
@@ -112,7 +112,7 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
     Args:
         pipelines: The sources.
         weights: The share of each source. Samples come in blocks, of 64 or a few more for short weights, that contain
-            exactly these shares (see `explain`). A source that is exhausted begins again, in another order and with new
+            exactly these shares (see `explain`). An exhausted source begins again, in another order and with new
             augmentation.
         epoch: Samples per epoch; by default the number of samples of all sources.
         earlier: The weights that the run had before its resume position, one list per change, in any order. Required by

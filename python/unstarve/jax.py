@@ -33,7 +33,7 @@ class JaxLoader(FrameworkLoader):
     images: (batch, 3, height, width) or (batch, height, width, 3) of `dtype`. labels: int32 (batch,), int64 with
     jax_enable_x64, or with batch operations float32 (batch, classes). Further parts as in Loader. On the host, uint8,
     float32 and float16 images are zero-copy views (DLPack) of the loader's memory, which remains valid as long as they
-    are referenced; bfloat16 is copied once. With map() its functions determine images and labels, and normalize, dtype
+    are referenced; bfloat16 is copied once. With map(), the functions determine images and labels, and normalize, dtype
     and layout are rejected.
 
     Args:

@@ -24,7 +24,7 @@ class Loader(BaseLoader):
 
     | part   | shape                                                      | dtype                                     |
     |--------|------------------------------------------------------------|-------------------------------------------|
-    | images | (batch, 3, height, width) or (batch, height, width, 3)     | that of the pipeline                      |
+    | images | (batch, 3, height, width) or (batch, height, width, 3)     | dtype of the pipeline                     |
     | labels | (batch,); with batch operations (batch, classes)           | int64 (-1 for labels=None); then float32  |
     | sizes  | (batch, 2): height and width before padding; with `pad`    | int32                                     |
     | valid  | (batch,): False for copies; with last="pad"                | bool                                      |
@@ -63,8 +63,8 @@ class Loader(BaseLoader):
                  decode_share: float | None = None) -> TorchLoader[Any]:
         """Returns a new loader of the same batches as torch tensors on `device`; see unstarve.torch.TorchLoader.
 
-        The new loader begins at the position of this one. Call this method once, before the loop over epochs. Arguments
-        that are omitted are those of the pipeline: `Pipeline.device`, normalize() and output().
+        The new loader begins at the position of this one. Call this method once, before the loop over epochs. The
+        defaults of the arguments come from the pipeline: `Pipeline.device`, normalize() and output().
         """
         from unstarve.torch import TorchLoader
 

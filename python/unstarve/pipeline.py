@@ -152,7 +152,7 @@ class Pipeline(PipelineSteps):
             last: What to do with the last, incomplete batch of an epoch. "drop" (default) omits it. "keep" makes it
                 shorter. "pad" fills it with copies of its own samples and adds an array `valid` (bool) to all batches;
                 batches that bad samples made shorter are filled too.
-            drop_last: PyTorch's name for it: True is "drop", False is "keep".
+            drop_last: PyTorch's form of `last`: True is "drop", False is "keep".
             pad: True pads images at the right and bottom to the largest height and width of their batch; (height,
                 width) pads to that size. Batches then contain an array of the original sizes. False requires images of
                 one size. True requires the size of every image when the loader is created (see filter(max_side)),

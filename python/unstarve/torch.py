@@ -45,12 +45,12 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
 
     images: (batch, 3, height, width) of `dtype`. labels: int64 (batch,), or with batch operations float32 (batch,
     classes). Further parts as in Loader. On the CPU, tensors are zero-copy views of the loader's memory; on a GPU their
-    memory belongs to torch. With map() its functions determine images and labels, and normalize, dtype and
+    memory belongs to torch. With map(), the functions determine images and labels, and normalize, dtype and
     channels_last are rejected.
 
     Args:
         loader: The loader of the batches.
-        device: "cpu", "cuda", "cuda:1", or a torch.device; None is that of Pipeline.device, or "cpu".
+        device: "cpu", "cuda", "cuda:1", or a torch.device; None uses the device of Pipeline.device, or "cpu".
         normalize: (mean, std) per channel for pixel values scaled to 0..1, such as un.IMAGENET. None keeps the
             pipeline's normalize().
         dtype: torch.uint8, float32, bfloat16 or float16. None keeps the pipeline's, or is float32 if `normalize` is
@@ -164,7 +164,7 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         self._state = self._loader.state_dict()
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns the resume position after the last batch received; batches on their way to a GPU do not count."""
+        """Returns the resume position after the last batch received; batches in transfer to a GPU do not count."""
         return dict(self._state)
 
     def __iter__(self) -> Iterator[_Batch]:

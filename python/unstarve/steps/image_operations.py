@@ -82,7 +82,7 @@ class ImageOperationSteps(abc.ABC):
         """Adds any operation by name.
 
         Args:
-            name: A name that `unstarve.operations()` lists, or that of a method.
+            name: A name that `unstarve.operations()` lists, or the name of a method.
             parameters: Its parameters; numbers may be an `unstarve.schedule()`. `p` is the same as `probability`.
 
         Raises:
@@ -137,7 +137,7 @@ class ImageOperationSteps(abc.ABC):
 
     def random_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 0,
                     fill: Colour = 0, padding_mode: PaddingMode = "constant") -> Self:
-        """Crops a random region of that size without resizing, as torchvision's RandomCrop; pad_crop() pads by 4.
+        """Crops a random region without resizing it, as torchvision's RandomCrop. By default, it does not pad.
 
         A smaller image gets a border.
 
@@ -228,7 +228,7 @@ class ImageOperationSteps(abc.ABC):
                interpolation: WarpInterpolation = "bilinear", p: float = 1.0) -> Self:
         """Rotates, translates, scales and shears the image about its centre, as torchvision's RandomAffine.
 
-        Of each range one value is drawn; a single number applies to all images.
+        One value is drawn from each range for each image. A single number is the value for all images.
 
         Args:
             degrees: Range of the angle.
@@ -265,7 +265,7 @@ class ImageOperationSteps(abc.ABC):
             sigma: Standard deviation in pixels, or the range from which it is drawn.
             p: Probability that the operation is applied.
             radius: Kernel radius in pixels. 0 uses three sigma.
-            kernel_size: torchvision's name for it, 2 * radius + 1.
+            kernel_size: torchvision's form of the radius: 2 * radius + 1.
 
         Raises:
             ArgumentError: `kernel_size` is not an odd number, or `radius` is given too.

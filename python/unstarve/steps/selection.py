@@ -157,7 +157,7 @@ class SelectionSteps(Steps):
         Args:
             weights: {class name or number: share} for classes that should be drawn more or less often. The share of
                 the others is 1; 0 excludes a class.
-            epoch: Samples per epoch; by default, the number of samples that take part.
+            epoch: Samples per epoch; by default, the number of selected samples.
 
         Raises:
             ArgumentError: `weights` is not a dict, or a weight is invalid.
@@ -187,7 +187,7 @@ class SelectionSteps(Steps):
         Args:
             weights: A weight for each record, 0 or more; only the ratios matter. Alternatively a file of them, which
                 YAML can represent: a text with one number per line, or .npy with float32 or float64.
-            epoch: Samples per epoch; by default, the number of samples that take part.
+            epoch: Samples per epoch; by default, the number of selected samples.
 
         Raises:
             ArgumentError: The weights are not one number of 0 or more per record.
