@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::size_t kTermColumns = 24;  // width of a verb or an option, including blanks
 
-// One entry, "  --seconds S           duration of the measurement [default: 20]", wrapped. A term that is too long for
-// its column shortens the first line of the text.
+// One entry, "  --seconds S           duration of the measurement [default: 20]", wrapped. The text of a term that is
+// too long for its column begins on the next line.
 std::string entry(const std::string& term, const std::string& text) {
   constexpr std::size_t kWidth = kTermColumns - 3;
-  const std::size_t beyond = term.size() > kWidth ? term.size() - kWidth : 0;
-  const std::string wrapped = wrap(std::string(beyond, '-') + text, kHelpColumns, kTermColumns);
-  return "  " + pad_right(term, kWidth) + " " + wrapped.substr(beyond) + "\n";
+  const std::string wrapped = wrap(text, kHelpColumns, kTermColumns) + "\n";
+  if (term.size() > kWidth) return "  " + term + "\n" + std::string(kTermColumns, ' ') + wrapped;
+  return "  " + pad_right(term, kWidth) + " " + wrapped;
 }
 
 std::string term_of(const Option& option) {
@@ -66,7 +66,7 @@ std::string program_help() {
          "  unstarve bench photos/                   # what is the bottleneck?\n"
          "  unstarve tune photos/ --out tuned.yaml   # which optimisations help?\n"
          "  unstarve train photos/ --config tuned.yaml\n"
-         "  unstarve watch -- python train.py        # why is another program slow?\n\n" +
+         "  unstarve watch -- python train.py        # why is your own program slow?\n\n" +
          wrap("Exit codes: 0 done, 1 a check failed, 2 wrong usage, 3 bad input, 4 missing component.", kHelpColumns) +
          "\n";
 }

@@ -41,14 +41,14 @@ int run_batch_find_command(const Arguments& arguments, const std::string& comman
 Command batch_find_command() {
   Command command{
       "batch-find",
-      "Find the batch size from which on larger ones hardly train faster",
-      "Measures training at doubling batch sizes: samples per second with the loader and of the trainer alone, each "
-      "with its 95 % confidence interval, peak memory and utilisation. The doubling ends at --to, when memory is "
-      "exhausted, or when a size would take longer than --longest. On a CPU the memory of the next size is predicted, "
-      "and no size uses more than 85 % of what is available. Then sizes around the knee are measured: the smallest "
-      "size with at least 95 % of the best rate. The cost of a batch, and of channels, that are not multiples of 8 is "
-      "measured too. Prints the flags for the knee, with the learning rate scaled from that of the settings: in "
-      "proportion for sgd and lars, by the square root for adamw and lamb.",
+      "Find the smallest batch size that trains at nearly the best rate",
+      "Doubles the batch size and measures the training at each size: samples per second with and without the loader, "
+      "each with its 95 % confidence interval, peak memory and utilisation. The doubling ends at --to, when memory is "
+      "exhausted, or when a size would take longer than --longest. On a CPU, the memory of the next size is predicted, "
+      "and no size uses more than 85 % of the available memory. Then more sizes are measured to find the knee: the "
+      "smallest size that reaches 95 % of the best rate. Also measures the cost of batch sizes and channel counts that "
+      "are not multiples of 8. Prints the flags to use, with the learning rate of the settings scaled with the batch "
+      "size for sgd and lars, and with its square root for adamw and lamb.",
       "  unstarve batch-find photos/ --model resnet18 --report batch.html\n"
       "  unstarve batch-find photos/ --config tuned.yaml --from 16 --to 512 --seconds 10 --json",
       trainer_options({{"--from", "N", "1", "smallest size"},
@@ -62,10 +62,10 @@ Command batch_find_command() {
       run_batch_find_command};
   for (Option& option : command.options) {
     if (std::string_view(option.name) == "--memory-limit")
-      option = {"--memory-limit", "SIZE", "what is available",
-                "memory of the process; sizes are measured up to 85 % of it: 500MB, 2GiB"};
+      option = {"--memory-limit", "SIZE", "available memory",
+                "memory limit of the process; sizes are measured up to 85 % of it: 500MB, 2GiB"};
     if (std::string_view(option.name) == "--batch")
-      option.help = "samples per batch from which the learning rate is scaled";
+      option.help = "batch size for which the learning rate of the settings is meant";
   }
   return command;
 }

@@ -61,46 +61,47 @@ int run_capacity_command(const Arguments& arguments, const std::string& command_
 }  // namespace
 
 Command capacity_command() {
-  return {
-      "capacity",
-      "Find how many accelerators this host can feed with your data",
-      "Measures the loader, then emulates accelerators with the step times, batches and least utilisations of MLPerf "
-      "Storage, and searches the largest number whose utilisation is sufficient. Names the limit and predicts the "
-      "number for more cores and faster storage. Batches end in host memory; the copy to an accelerator is not "
-      "measured.",
-      "  unstarve capacity photos/ --accelerator h100 --workload resnet50\n"
-      "  unstarve capacity photos/ --accelerator b200 --workload retinanet --ranks 1 --json\n"
-      "  unstarve capacity volumes/ --accelerator h100 --workload unet3d",
-      {data_option(false),
-       split_option(),
-       {"--accelerator", "NAME", "h100", "b200, h100, a100, v100 or mi355", false, Completes::kNothing,
-        "b200 h100 a100 v100 mi355"},
-       {"--workload", "NAME", "resnet50",
-        "images: resnet50, retinanet, flux; raw samples: unet3d, cosmoflow, bert, dlrm. Not every accelerator has "
-        "every workload",
-        false, Completes::kNothing, "resnet50 retinanet flux unet3d cosmoflow bert dlrm"},
-       {"--ranks", "N", "all", "accelerators of a job, which wait for each other after every step; 1: none waits"},
-       {"--utilisation", "PERCENT", "that of the workload, else 90", "least utilisation of an accelerator"},
-       {"--batch", "N", "that of the workload", "samples per step; the time per sample stays the same"},
-       {"--raw", "", "",
-        "read the files of DATA as raw samples, without decoding; implied by workloads of raw samples"},
-       {"--sample-bytes", "N", "that of the workload", "bytes of a raw sample"},
-       image_size_option(),
-       config_option(),
-       {"--threads", "N", "all usable cores; for raw samples at least 16", "threads that load"},
-       read_ahead_option(),
-       order_option(),
-       memory_limit_option(),
-       passes_option(),
-       cache_option(),
-       cache_folder_option(),
-       cache_limit_option(),
-       {"--seconds", "S", "30", "duration; longer if steps are long or many numbers are tried"},
-       trace_option(),
-       tensorboard_option(),
-       report_option(),
-       json_option()},
-      run_capacity_command};
+  return {"capacity",
+          "Find how many accelerators this host can feed with your data",
+          "Measures the loader, then emulates accelerators with the step times and batch sizes of MLPerf Storage, and "
+          "finds the largest number of accelerators that reach the utilisation that MLPerf Storage requires. Names the "
+          "bottleneck, and predicts the number for more cores and faster storage. Batches end in host memory; the copy "
+          "to an accelerator is not measured.",
+          "  unstarve capacity photos/ --accelerator h100 --workload resnet50\n"
+          "  unstarve capacity photos/ --accelerator b200 --workload retinanet --ranks 1 --json\n"
+          "  unstarve capacity volumes/ --accelerator h100 --workload unet3d",
+          {data_option(false),
+           split_option(),
+           {"--accelerator", "NAME", "h100", "b200, h100, a100, v100 or mi355", false, Completes::kNothing,
+            "b200 h100 a100 v100 mi355"},
+           {"--workload", "NAME", "resnet50",
+            "images: resnet50, retinanet, flux; raw samples: unet3d, cosmoflow, bert, dlrm. Not every accelerator has "
+            "every workload",
+            false, Completes::kNothing, "resnet50 retinanet flux unet3d cosmoflow bert dlrm"},
+           {"--ranks", "N", "all",
+            "number of accelerators per job, which wait for each other after every step; 1: none waits"},
+           {"--utilisation", "PERCENT", "as the workload, else 90", "required utilisation of an accelerator"},
+           {"--batch", "N", "as the workload", "samples per step; the time per sample stays the same"},
+           {"--raw", "", "",
+            "read the files of DATA as raw samples, without decoding; implied by workloads of raw samples"},
+           {"--sample-bytes", "N", "as the workload", "size of a raw sample in bytes"},
+           image_size_option(),
+           config_option(),
+           {"--threads", "N", "all usable cores; for raw samples at least 16", "number of loader threads"},
+           read_ahead_option(),
+           order_option(),
+           memory_limit_option(),
+           passes_option(),
+           cache_option(),
+           cache_folder_option(),
+           cache_limit_option(),
+           {"--seconds", "S", "30",
+            "duration in seconds; longer if steps are long or many numbers of accelerators are tried"},
+           trace_option(),
+           tensorboard_option(),
+           report_option(),
+           json_option()},
+          run_capacity_command};
 }
 
 }  // namespace unstarve::cli

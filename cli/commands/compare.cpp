@@ -23,10 +23,10 @@ int run_compare_command(const Arguments& arguments, const std::string& command_l
 Command compare_command() {
   return {
       "compare",
-      "Compare a run with an earlier one, and name the part that became slower",
-      "Reads two results of watch --out, or two of bench --json. Exit code 1 if the second is significantly slower: "
-      "the 95 % interval of the ratio of speeds is below 1. Runs of watch are compared by the times of their steps, "
-      "which un.step() marks, with a block bootstrap; runs of bench by their rounds.",
+      "Compare two runs, and name the part that became slower",
+      "Reads two results of watch --out, or two of bench --json. Exit code 1 if the second run is significantly "
+      "slower: the whole 95 % interval of the ratio of speeds is below 1. Runs of watch are compared by the durations "
+      "of their steps, which un.step() marks, with a block bootstrap. Runs of bench are compared by their rounds.",
       "  unstarve compare before.json after.json\n"
       "  unstarve compare baseline.json now.json --junit compare.xml --json",
       {{"BEFORE", "", "", "result of the earlier run", true, Completes::kPath},

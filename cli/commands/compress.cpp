@@ -16,7 +16,7 @@ int run_compress_command(const Arguments& arguments, const std::string& command_
   options.data = evaluation_data_from(arguments, "--data", "--split");
   if (arguments.has("--val")) options.val = evaluation_data_from(arguments, "--val", "--val-split");
   if (!arguments.has("--val") && arguments.has("--val-split"))
-    throw Error(ErrorKind::kArgument, "--val-split: found no --val; expected the images to check the accuracy with");
+    throw Error(ErrorKind::kArgument, "--val-split: found no --val; expected the images for the accuracy check");
   options.max_accuracy_loss = arguments.number("--max-accuracy-loss", options.max_accuracy_loss, 0, 1);
   options.out = arguments.text("--out");
   options.engine = arguments.text("--engine", options.engine);
@@ -34,39 +34,38 @@ int run_compress_command(const Arguments& arguments, const std::string& command_
 }  // namespace
 
 Command compress_command() {
-  return {
-      "compress",
-      "Make a trained model small and fast",
-      "Folds, quantises for int8, and tries bfloat16, engines and threads. Every step is compared with the model "
-      "before "
-      "it: speed in interleaved runs on this machine, accuracy on images that calibrate nothing. A step that does not "
-      "pay, or loses too much accuracy, is reverted. If int8 in all layers loses too much, the layers that lose most "
-      "for "
-      "the time they save stay in float32. Writes an ONNX file, its settings and the ledger of the steps.",
-      "  unstarve compress checkpoints/ --data photos/train --val photos/val --out small/\n"
-      "  unstarve compress resnet50.safetensors --model resnet50 --data photos/train --val photos/val \\\n"
-      "      --max-accuracy-loss 0.01 --out small/\n"
-      "  unstarve compress model.onnx --data photos/ --out small/ --json",
-      {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
-        Completes::kPath},
-       {"--data", "DATA", "", "images to calibrate with: a folder, shards or a spec", true, Completes::kPath},
-       {"--split", "NAME", "", "split of --data: train, test or val"},
-       {"--val", "DATA", "images of --data that do not calibrate", "images to check the accuracy with", false,
-        Completes::kPath},
-       {"--val-split", "NAME", "", "split of --val"},
-       {"--out", "DIR", "", "folder for model.onnx, settings.json and ledger.json", true, Completes::kPath},
-       {"--max-accuracy-loss", "SHARE", "0.005", "accuracy that may be lost against MODEL, 0..1"},
-       {"--model", "NAME", "that in the checkpoint", "network of the weights", false, Completes::kModel},
-       {"--image-size", "PX", "that of the network or file, else 224", "side length of the images, in pixels"},
-       {"--images", "N", "500", "number of images to calibrate with"},
-       {"--val-images", "N", "all", "number of images to check the accuracy with"},
-       {"--pairs", "N", "30", "pairs of interleaved runs for a step, at most"},
-       {"--engine", "NAME", "auto",
-        "engine: openvino, onnxruntime, or the faster of these (auto); on request tensorrt, or libtorch to compare",
-        false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
-       report_option(),
-       json_option()},
-      run_compress_command};
+  return {"compress",
+          "Make a trained model small and fast",
+          "Folds batch norms and constants, quantises for int8, and tries bfloat16, other engines and fewer threads. "
+          "Every step is compared with the best model so far: speed in interleaved runs on this machine, accuracy on "
+          "images that are not used for calibration. A step that makes the model neither faster nor smaller, or that "
+          "loses too much accuracy, is reverted. If int8 in all layers loses too much accuracy, some layers stay in "
+          "float32. Writes an ONNX file, its settings, and the ledger with the result of every step.",
+          "  unstarve compress checkpoints/ --data photos/train --val photos/val --out small/\n"
+          "  unstarve compress resnet50.safetensors --model resnet50 --data photos/train --val photos/val \\\n"
+          "      --max-accuracy-loss 0.01 --out small/\n"
+          "  unstarve compress model.onnx --data photos/ --out small/ --json",
+          {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
+            Completes::kPath},
+           {"--data", "DATA", "", "calibration images: a folder, shards or a spec", true, Completes::kPath},
+           {"--split", "NAME", "", "split of --data: train, test or val"},
+           {"--val", "DATA", "images of --data that are not used for calibration", "images for the accuracy check",
+            false, Completes::kPath},
+           {"--val-split", "NAME", "", "split of --val"},
+           {"--out", "DIR", "", "folder for model.onnx, settings.json and ledger.json", true, Completes::kPath},
+           {"--max-accuracy-loss", "SHARE", "0.005", "largest acceptable loss of accuracy compared with MODEL, 0 to 1"},
+           {"--model", "NAME", "network in the checkpoint", "network of the weights", false, Completes::kModel},
+           {"--image-size", "PX", "size of the network or file, else 224", "side length of the images, in pixels"},
+           {"--images", "N", "500", "number of calibration images"},
+           {"--val-images", "N", "all", "number of images for the accuracy check"},
+           {"--pairs", "N", "30", "largest number of pairs of interleaved runs per step"},
+           {"--engine", "NAME", "auto",
+            "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt, or libtorch for comparison, only "
+            "on request",
+            false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
+           report_option(),
+           json_option()},
+          run_compress_command};
 }
 
 }  // namespace unstarve::cli

@@ -36,17 +36,17 @@ int run_demo_command(const Arguments& arguments, const std::string& command_line
 Command demo_command() {
   return {"demo",
           "Compare with other loaders, tune twice and write a report, in about four minutes",
-          "Compares the loader with torch's DataLoader, with Pillow and torchvision where they are installed, on the "
-          "photographs of DATA. Then runs `tune` twice: for training a small network on this machine, and for feeding "
-          "an emulated accelerator from the photographs. Writes report.html and tuned.yaml. Without DATA, synthetic "
-          "photographs are generated.",
+          "Compares the loader with torch's DataLoader, using Pillow and torchvision if they are installed, on the "
+          "photographs of DATA. Then runs tune twice: for the training of a small network on this machine, and for an "
+          "emulated accelerator that is fed with the photographs. Writes report.html and tuned.yaml. Without DATA, "
+          "synthetic photographs are generated.",
           "  unstarve demo\n"
           "  unstarve demo photos/ --report report.html",
           {{"DATA", "", "synthetic", "photographs, one folder per class", false, Completes::kPath},
            {"--thumbnails", "DATA", "synthetic", "32-pixel dataset to train on", false, Completes::kPath},
-           {"--device", "NAME", "cpu", "device that trains: cpu or cuda", false, Completes::kDevice},
+           {"--device", "NAME", "cpu", "training device: cpu or cuda", false, Completes::kDevice},
            {"--accelerator", "NAME", "emulated:h100-resnet50", "emulated accelerator", false, Completes::kDevice},
-           {"--minutes", "M", "2", "duration of the tuning runs; the comparison takes about as long"},
+           {"--minutes", "M", "2", "duration of the tuning in minutes; the comparison takes about as long"},
            {"--folder", "DIR", "unstarve-demo", "folder for data, settings and report", false, Completes::kPath},
            {"--report", "FILE", "report.html in the folder", "path of the report", false, Completes::kPath},
            json_option()},

@@ -54,18 +54,18 @@ int run_diagnose_command(const Arguments& arguments, const std::string& command_
 Command diagnose_command() {
   return {
       "diagnose",
-      "Explain why a program that trains is slow, from traces or outputs of watch",
+      "Explain why a training program is slow, from traces or outputs of watch",
       "Reads a trace of torch.profiler (JSON, also .gz), of TensorFlow or JAX (*.xplane.pb), of Nsight Systems (nsys "
-      "export --type sqlite), or the output of unstarve watch --out. Ranks the causes of lost time, and names the "
-      "evidence, the change and the predicted gain for each. Several outputs of unstarve watch --out, one per host or "
-      "rank of the same job, are compared: which rank delays the others, and why.",
+      "export --type sqlite), or the output of unstarve watch --out. Prints the causes of lost time, the largest loss "
+      "first, each with its evidence, the change to make and the predicted gain. From several outputs of unstarve "
+      "watch --out, one per host or rank of the same job, it finds the rank that delays the others, and the reason.",
       "  unstarve diagnose trace.pt.trace.json.gz\n"
       "  unstarve diagnose report.sqlite --out diagnosis.json --report report.html\n"
       "  unstarve diagnose host0.json host1.json host2.json",
       {{.name = "TRACE",
         .value = "",
         .fallback = "",
-        .help = "trace file; its format is recognised by its content",
+        .help = "trace file; the format is recognised from the content",
         .required = true,
         .completes = Completes::kPath,
         .several = true},

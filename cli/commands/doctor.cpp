@@ -22,9 +22,9 @@ int run_doctor_command(const Arguments& arguments, const std::string&) {
 Command doctor_command() {
   return {"doctor",
           "Report configuration problems and how to fix them",
-          "Prints instruction sets, usable cores under affinity and cgroup limits, NUMA nodes, memory, swap, /dev/shm, "
-          "open files, huge pages, frequencies, libraries, GPU drivers, persistence mode, PCIe links, power limits and "
-          "clocks, and for each problem the command that fixes it. Nothing is changed.",
+          "Checks CPU instruction sets, usable cores (affinity and cgroup limits), NUMA nodes, memory, swap, /dev/shm, "
+          "open files, huge pages, CPU frequencies and libraries, and of GPUs the driver, persistence mode, PCIe link, "
+          "power limit and clocks. Prints the command that fixes each problem. Changes nothing.",
           "  unstarve doctor\n"
           "  unstarve doctor --json",
           {json_option()},

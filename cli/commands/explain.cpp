@@ -47,12 +47,11 @@ std::vector<Option> explain_options() {
 Command explain_command() {
   return {"explain",
           "Show the plan of a run with its reasons: settings, passes, sizes",
-          "Prints a summary of what bench and train would run with the same arguments. --verbose prints all settings "
-          "and the plan; for each pass whether it applies, whether it is exact, and why; how the first image is "
-          "decoded; and which values were chosen automatically. DATA may be a spec: a settings file written by "
-          "unstarve tune, or a "
-          "pipeline written by to_yaml() of the Python package. explain runs nothing and writes no cache. --schema "
-          "prints the JSON schema of a pipeline, for editors.",
+          "Prints a summary of what bench and train would run with the same arguments. --verbose also prints all "
+          "settings, the plan, how the first image is decoded, which values were chosen automatically, and for each "
+          "pass whether it applies, whether it is exact, and why. DATA may be a spec: a settings file written by "
+          "unstarve tune, or a pipeline written by to_yaml() of the Python package. explain runs nothing and writes no "
+          "cache. --schema prints the JSON schema of a pipeline, for editors.",
           "  unstarve explain photos/\n"
           "  unstarve explain tuned.yaml --threads 4 --verbose\n"
           "  unstarve explain photos/ --passes\n"

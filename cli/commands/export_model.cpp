@@ -23,7 +23,7 @@ std::optional<Int8Options> int8_from(const Arguments& arguments) {
   for (const char* option : {"--split", "--int8-images", "--int8-method"})
     if (data.empty() && arguments.has(option))
       throw Error(ErrorKind::kArgument,
-                  fmt::format("{}: found no --int8; expected the images to calibrate with", option));
+                  fmt::format("{}: found no --int8; expected --int8 with the calibration images", option));
   if (data.empty()) return std::nullopt;
   Int8Options int8;
   int8.data = evaluation_data_from(arguments, "--int8");
@@ -50,8 +50,7 @@ int run_export_model_command(const Arguments& arguments, const std::string&) {
                                    arguments.has("--signed-activations")};
   if (options.int8 && options.int8_weights)
     throw Error(ErrorKind::kArgument,
-                "--int8-weights: found --int8, which stores all weights as int8; expected one of "
-                "both");
+                "--int8-weights: found --int8, which stores all weights as int8; expected one of the two options");
   const ExportResult result = with_progress_and_signals(
       [&](const Progress& progress, std::stop_token stop) { return run_export(options, progress, std::move(stop)); });
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
@@ -61,43 +60,42 @@ int run_export_model_command(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command export_command() {
-  return {
-      "export",
-      "Write a trained model as an ONNX file",
-      "Reads a checkpoint, weights of torchvision, a TorchScript file or an ONNX file, removes nodes that change "
-      "nothing, folds constants and batch norms, and writes an ONNX file of opset 17. Its input is a batch of "
-      "normalised images, N x 3 x H x W, of any batch size. Prints the nodes before and after each pass. With "
-      "--int8, weights are stored as int8 and engines compute the layers in int8; the images of --int8 are prepared "
-      "as infer prepares them.",
-      "  unstarve export checkpoints/ --out model.onnx\n"
-      "  unstarve export resnet50.safetensors --model resnet50 --out resnet50.onnx\n"
-      "  unstarve export resnet50.safetensors --model resnet50 --int8 photos/train --out resnet50-int8.onnx\n"
-      "  unstarve export scripted.pt --image-size 299 --out scripted.onnx --json",
-      {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
-        Completes::kPath},
-       {"--out", "FILE", "", "ONNX file to write; not the model itself", true, Completes::kPath},
-       {"--model", "NAME", "that in the checkpoint", "network of the weights; mobilenet_v2_0.5 has half the channels",
-        false, Completes::kModel},
-       {"--image-size", "PX", "that of the network or file, else 224", "side length of the images, in pixels"},
-       {"--classes", "N", "those of the weights", "fail if the model has another number of classes"},
-       {"--passes", "LIST", "all on",
-        "switch passes off: fold_batch_norm=off,fold_constants=off,remove_identities=off"},
-       {"--prune-channels", "SHARE", "0",
-        "remove the least important channels with this share of the multiply-adds, 0 to 1; the model then requires "
-        "training"},
-       {"--int8", "DATA", "", "quantise for int8, calibrated with these images: a folder, shards or a spec", false,
-        Completes::kPath},
-       split_option(),
-       {"--int8-images", "N", "500", "number of images to calibrate with"},
-       {"--int8-method", "NAME", "mse", "limits of activations: min-max, percentile, entropy or mse", false,
-        Completes::kNothing, "min-max percentile entropy mse"},
-       {"--weight-bits", "N", "8", "8, or 7 for processors without VNNI, whose sums may overflow with 8"},
-       {"--signed-activations", "", "",
-        "store all activations as int8, for engines without uint8, such as TensorRT; otherwise those that cannot be "
-        "negative are uint8"},
-       {"--int8-weights", "", "", "store only the weights of linear layers as int8; computed in float32"},
-       json_option()},
-      run_export_model_command};
+  return {"export",
+          "Write a trained model as an ONNX file",
+          "Reads a checkpoint, torchvision weights, a TorchScript file or an ONNX file, removes nodes that change "
+          "nothing, folds constants and batch norms, and writes an ONNX file with opset 17. Its input is a batch of "
+          "normalised images, N x 3 x H x W, of any batch size. Prints the number of nodes before and after each pass. "
+          "With --int8, the file stores weights as int8, and engines compute the layers in int8. The images of --int8 "
+          "are prepared in the same way as by infer.",
+          "  unstarve export checkpoints/ --out model.onnx\n"
+          "  unstarve export resnet50.safetensors --model resnet50 --out resnet50.onnx\n"
+          "  unstarve export resnet50.safetensors --model resnet50 --int8 photos/train --out resnet50-int8.onnx\n"
+          "  unstarve export scripted.pt --image-size 299 --out scripted.onnx --json",
+          {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
+            Completes::kPath},
+           {"--out", "FILE", "", "ONNX file to write; must not be MODEL", true, Completes::kPath},
+           {"--model", "NAME", "network in the checkpoint",
+            "network of the weights; mobilenet_v2_0.5 has half the channels", false, Completes::kModel},
+           {"--image-size", "PX", "size of the network or file, else 224", "side length of the images, in pixels"},
+           {"--classes", "N", "classes of the weights", "fail if the model has another number of classes"},
+           {"--passes", "LIST", "all on",
+            "switch passes off: fold_batch_norm=off,fold_constants=off,remove_identities=off"},
+           {"--prune-channels", "SHARE", "0",
+            "remove the least important channels until this share of the multiply-adds is gone, 0 to 1; the model then "
+            "requires training"},
+           {"--int8", "DATA", "", "quantise for int8, calibrated with these images: a folder, shards or a spec", false,
+            Completes::kPath},
+           split_option(),
+           {"--int8-images", "N", "500", "number of calibration images"},
+           {"--int8-method", "NAME", "mse", "method for the limits of activations: min-max, percentile, entropy or mse",
+            false, Completes::kNothing, "min-max percentile entropy mse"},
+           {"--weight-bits", "N", "8", "8, or 7 for CPUs without VNNI, on which 8 bits may overflow"},
+           {"--signed-activations", "", "",
+            "store all activations as int8, for engines without uint8, such as TensorRT; by default, activations that "
+            "cannot be negative are uint8"},
+           {"--int8-weights", "", "", "store only the weights of linear layers as int8, and compute them in float32"},
+           json_option()},
+          run_export_model_command};
 }
 
 }  // namespace unstarve::cli

@@ -22,11 +22,11 @@ int run_index_command(const Arguments& arguments, const std::string&) {
 Command index_command() {
   return {"index",
           "Build the scan indexes of JPEG files, so that the first epoch is as fast as later ones",
-          "A scan index stores the position of each block row, so that a crop can be decoded alone. Without this "
-          "command the first epoch builds it. The index is stored next to the data, or in the cache folder if the data "
-          "is read-only or an epoch has already stored it there; loaders of the same path and split use it "
-          "automatically. An interrupted run continues when it "
-          "is repeated; changed images are indexed again. Shards of unstarve pack --scan-index have indexes already.",
+          "A scan index stores the position of each row of blocks, so that a crop can be decoded without the rest of "
+          "the image. Without this command, the first epoch builds the index. The index is stored next to the data, or "
+          "in the cache folder if the data is read-only. Loaders with the same path and split use it automatically. To "
+          "continue an interrupted run, repeat the command; changed images are indexed again. Shards of unstarve pack "
+          "--scan-index already have indexes.",
           "  unstarve index photos/train\n"
           "  unstarve index 'shards/train-*.tar' --json",
           {data_option(),

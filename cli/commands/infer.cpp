@@ -34,9 +34,9 @@ Command infer_command() {
   return {
       "infer",
       "Predict the class of every image with an ONNX model",
-      "Loads the images as evaluations of train do, keeps several batches in flight in the engine, and writes one row "
-      "per sample. Engine, streams and batch are chosen by a measurement of some seconds. An engine that crashes is "
-      "left out. An interrupted run continues with --resume.",
+      "Prepares the images in the same way as the evaluations of train, keeps several batches in flight, and writes "
+      "one row per sample. The engine, the number of streams and the batch size are chosen by a measurement of some "
+      "seconds. An engine that crashes is not used. --resume continues an interrupted run.",
       "  unstarve infer model.onnx photos/ --out predictions.csv --top 5\n"
       "  unstarve infer model.onnx photos/val --json\n"
       "  unstarve infer model.onnx eval.yaml --out outputs.npy --engine openvino --batch 8 --resume",
@@ -48,10 +48,11 @@ Command infer_command() {
         "write the predictions: .csv or .parquet (index, name, label, class, probability), or .npy (all outputs)",
         false, Completes::kPath},
        {"--engine", "NAME", "auto",
-        "engine: openvino, onnxruntime, or the faster of these (auto); on request tensorrt, or libtorch to compare",
+        "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt, or libtorch for comparison, only on "
+        "request",
         false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
-       {"--batch", "N", "that of the model, else the fastest", "samples per batch"},
-       {"--image-size", "PX", "that of the model", "side length of the images, for a model without one"},
+       {"--batch", "N", "batch size of the model, else the fastest", "samples per batch"},
+       {"--image-size", "PX", "size of the model", "side length of the images, for a model with a dynamic size"},
        {"--top", "N", "1", "number of classes per row, most probable first"},
        {"--resume", "", "", "continue an interrupted run with the same --out"},
        json_option()},

@@ -52,28 +52,27 @@ int run_inspect_command(const Arguments& arguments, const std::string&) {
 }  // namespace
 
 Command inspect_command() {
-  return {
-      "inspect",
-      "Describe a dataset and check that every record can be decoded",
-      "Reads and decodes every record. Prints format, samples, classes, bytes and image sizes, and each corrupt record "
-      "with its location and reason. With --io, measures instead how many reads and bytes per second the storage "
-      "delivers.",
-      "  unstarve inspect photos/\n"
-      "  unstarve inspect photos/ --json --strict || echo damaged\n"
-      "  unstarve inspect 'shards/train-{000..007}.tar'\n"
-      "  unstarve inspect photos/ --quarantine bad.jsonl\n"
-      "  unstarve pack photos/ good/ --format tfrecord --exclude bad.jsonl\n"
-      "  unstarve inspect photos/ --io",
-      {data_option(),
-       split_option(),
-       {"--threads", "N", "all usable cores", "threads for decoding"},
-       {"--strict", "", "", "exit with 1 if a record is corrupt"},
-       {"--quarantine", "FILE", "", "write corrupt records to this file, for unstarve pack --exclude", false,
-        Completes::kPath},
-       {"--io", "", "", "measure the storage instead: reads and bytes per second"},
-       {"--seconds", "S", "6", "duration of --io"},
-       json_option()},
-      run_inspect_command};
+  return {"inspect",
+          "Describe a dataset and check that every record can be decoded",
+          "Reads and decodes every record. Prints format, samples, classes, bytes and image sizes, and each corrupt "
+          "record with its location and reason. With --io, it measures how many reads and bytes per second the storage "
+          "delivers instead.",
+          "  unstarve inspect photos/\n"
+          "  unstarve inspect photos/ --json --strict || echo damaged\n"
+          "  unstarve inspect 'shards/train-{000..007}.tar'\n"
+          "  unstarve inspect photos/ --quarantine bad.jsonl\n"
+          "  unstarve pack photos/ good/ --format tfrecord --exclude bad.jsonl\n"
+          "  unstarve inspect photos/ --io",
+          {data_option(),
+           split_option(),
+           {"--threads", "N", "all usable cores", "threads for decoding"},
+           {"--strict", "", "", "exit with 1 if a record is corrupt"},
+           {"--quarantine", "FILE", "", "write corrupt records to this file, for unstarve pack --exclude", false,
+            Completes::kPath},
+           {"--io", "", "", "measure the storage instead: reads and bytes per second"},
+           {"--seconds", "S", "6", "duration of --io"},
+           json_option()},
+          run_inspect_command};
 }
 
 }  // namespace unstarve::cli

@@ -36,26 +36,25 @@ int run_lr_find_command(const Arguments& arguments, const std::string& command_l
 }  // namespace
 
 Command lr_find_command() {
-  return {
-      "lr-find",
-      "Find a learning rate by a sweep of rising rates",
-      "Trains with a learning rate that rises by the same factor after every update of the weights, on the real data "
-      "and with the optimiser, batch, accumulation and precision of the settings. Suggests the rate at which the "
-      "smoothed loss falls most steeply, and as a second figure a tenth of the rate at which it is lowest, each with "
-      "its reason. Without a clear descent it suggests nothing. The sweep ends early when the smoothed loss exceeds 4 "
-      "times its minimum. The rate is for this batch size and number of accumulated batches; nothing of the sweep is "
-      "kept.",
-      "  unstarve lr-find photos/ --model resnet18 --report lr.html\n"
-      "  unstarve lr-find photos/ --config tuned.yaml --optimiser adamw --to 1 --json\n"
-      "  unstarve lr-find photos/ --weights resnet18.safetensors --accumulate 4",
-      trainer_options({{"--from", "RATE", "1e-6", "first learning rate"},
-                       {"--to", "RATE", "10", "last learning rate"},
-                       {"--steps", "N", "100", "number of updates; more of them average over more noise"},
-                       weights_option(),
-                       report_option(),
-                       seed_option()},
-                      kUnusedByLrFind),
-      run_lr_find_command};
+  return {"lr-find",
+          "Find a learning rate with a learning-rate sweep",
+          "Trains on the real data, with the optimiser, batch, accumulation and precision of the settings, and "
+          "multiplies the learning rate by the same factor after every update of the weights. Suggests the rate at "
+          "which the smoothed loss falls most steeply. For comparison, prints a tenth of the rate at which the "
+          "smoothed loss is lowest. If the loss does not fall clearly, it suggests nothing and prints the reason. The "
+          "sweep ends early when the smoothed loss exceeds 4 times its minimum. The suggestion is for this batch size "
+          "and number of accumulated batches; the trained weights are discarded.",
+          "  unstarve lr-find photos/ --model resnet18 --report lr.html\n"
+          "  unstarve lr-find photos/ --config tuned.yaml --optimiser adamw --to 1 --json\n"
+          "  unstarve lr-find photos/ --weights resnet18.safetensors --accumulate 4",
+          trainer_options({{"--from", "RATE", "1e-6", "first learning rate"},
+                           {"--to", "RATE", "10", "last learning rate"},
+                           {"--steps", "N", "100", "number of updates; more updates reduce the noise"},
+                           weights_option(),
+                           report_option(),
+                           seed_option()},
+                          kUnused),
+          run_lr_find_command};
 }
 
 }  // namespace unstarve::cli

@@ -50,21 +50,21 @@ Command models_command() {
           "Compare networks on this machine: latency, throughput, size, accuracy",
           "Measures the inference of each network with one engine, batch 1: the latency of one image with all cores, "
           "and images per second with a stream per core. All networks are measured in interleaved rounds, so that a "
-          "slow phase of the machine affects all alike. Weights are random, which does not change the time. The table "
-          "has parameters, multiply-adds and the accuracy on ImageNet that the authors published; with --weights and "
-          "--val the accuracy is measured. The networks of the Pareto front are marked: no other one is at least as "
-          "fast and at least as accurate.",
+          "slow phase of the machine affects all networks alike. Without --weights, networks have random weights, "
+          "which does not change the time. The table has parameters, multiply-adds and the accuracy on ImageNet that "
+          "the authors published; with --weights and --val the accuracy is measured. The networks of the Pareto front "
+          "are marked: no other network is at least as fast and at least as accurate.",
           "  unstarve models --size 224 --report models.html\n"
           "  unstarve models --networks default,mobilenet_v2_1.4 --seconds 60 --json\n"
           "  unstarve models --weights checkpoints/ resnet50.safetensors --val photos/val",
-          {{"--networks", "LIST", "default, or those of --weights",
-            "networks of the zoo, separated by commas; mobilenet_v2_0.5 has half the channels of mobilenet_v2, and "
-            "`default` means ResNet-18, 34 and 50, MobileNets of several widths and EfficientNet-B0",
+          {{"--networks", "LIST", "default, or the networks of --weights",
+            "networks, separated by commas; mobilenet_v2_0.5 has half the channels of mobilenet_v2, and `default` "
+            "means ResNet-18, 34 and 50, MobileNets of several widths and EfficientNet-B0",
             false, Completes::kModel},
            {.name = "--weights",
             .value = "FILE...",
             .fallback = "",
-            .help = "checkpoints, folders of them, weights of torchvision, TorchScript or ONNX files; NAME=FILE for a "
+            .help = "checkpoints, folders of them, torchvision weights, TorchScript or ONNX files; NAME=FILE for a "
                     "file that does not name its network",
             .completes = Completes::kPath,
             .several = true},
@@ -72,10 +72,11 @@ Command models_command() {
             Completes::kPath},
            {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
            {"--size", "PX", "224", "side length of the images, in pixels"},
-           {"--classes", "N", "those of the weights, else 1000", "number of classes of networks with random weights"},
+           {"--classes", "N", "classes of the weights, else 1000", "number of classes of networks with random weights"},
            {"--seconds", "S", "5 per network", "duration of the measurements of all networks together"},
            {"--engine", "NAME", "auto",
-            "engine: openvino, onnxruntime, or the first one that is installed (auto); on request tensorrt or libtorch",
+            "engine: openvino, onnxruntime, or the first one that is installed (auto); tensorrt or libtorch only on "
+            "request",
             false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
            report_option(),
            json_option()},

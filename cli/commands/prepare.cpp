@@ -49,8 +49,8 @@ std::vector<Option> prepare_command_options() {
        Completes::kPath},
       {"--keep-archives", "", "", "keep downloaded archives in DST.archives"},
       {"--format", "NAME", "",
-       "pack into shards, one folder per split: tfrecord, webdataset, parquet or recordio; the options below are those "
-       "of unstarve pack",
+       "pack into shards, one folder per split: tfrecord, webdataset, parquet or recordio; the options below are the "
+       "same as in unstarve pack",
        false, Completes::kNothing, kPackFormats}};
   for (const Option& option : packing_options()) all.push_back(option);
   all.push_back(json_option());
@@ -63,8 +63,8 @@ Command prepare_command() {
   return {"prepare",
           "Download, check and unpack a well-known dataset",
           "Finds the archives in DIR (renamed files are identified by their checksum) or downloads them, verifies and "
-          "unpacks them, keeps the published splits, and packs them with --format. An interrupted run, also within "
-          "a download, continues when it is repeated. unstarve datasets lists the names.",
+          "unpacks them, keeps the published splits, and with --format packs them into shards. To continue an "
+          "interrupted run or download, repeat the command. unstarve datasets lists the names.",
           "  unstarve prepare cifar10 --from downloads/ --out cifar10/\n"
           "  unstarve prepare imagenet --from ilsvrc2012/ --out imagenet/ --format webdataset --resize 256\n"
           "  unstarve prepare mine --catalogue sets.json --from https://mirror/mine/ --out mine/",

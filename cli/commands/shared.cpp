@@ -198,7 +198,7 @@ std::vector<Option> settings_options(const std::vector<Option>& more) {
   for (const Option& option :
        {Option{"--batch", "N", "256 up to 40 px, else 32; for an emulated accelerator, its own", "samples per batch"},
         Option{"--threads", "N", "autotuned", "worker threads of the loader"},
-        Option{"--prefetch", "N", "2, autotuned unless --threads is given", "number of prefetched batches"},
+        Option{"--prefetch", "N", "2 (autotuned unless --threads is set)", "number of prefetched batches"},
         read_ahead_option(), order_option(), memory_limit_option(), passes_option(), cache_option(),
         cache_folder_option(), cache_limit_option(), json_option()})
     options.push_back(option);

@@ -60,7 +60,7 @@ inline Option report_option() {
   return {"--report", "FILE", "", "write the report to this file (HTML)", false, Completes::kPath};
 }
 inline Option trace_option() {
-  return {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath};
+  return {"--trace", "FILE", "", "write Chrome JSON trace events for Perfetto", false, Completes::kPath};
 }
 inline Option tensorboard_option() {
   return {"--tensorboard", "FOLDER", "", "write scalars for TensorBoard", false, Completes::kPath};
@@ -72,9 +72,9 @@ inline Option image_size_option() {
 inline Option augmentation_option() {
   return {"--augmentation",
           "NAME",
-          "that of the recipe, else standard",
+          "from the recipe, else standard",
           "random changes of the training images: standard, or alternating (each image is mirrored in every other "
-          "epoch; images up to 40 px: moved by up to 2 pixels, with reflected borders)",
+          "epoch; images up to 40 px are also shifted by up to 2 pixels, with reflected borders)",
           false,
           Completes::kNothing,
           "standard alternating"};
@@ -83,7 +83,7 @@ inline Option cache_option() {
   return {"--cache",
           "WHAT",
           "nothing",
-          "data to cache: nothing, encoded records, pixels, or the faster one in a short measurement (auto)",
+          "what to cache: nothing, encoded records, pixels, or auto (the fastest of these in a short measurement)",
           false,
           Completes::kNothing,
           "nothing encoded pixels auto"};
@@ -93,7 +93,7 @@ inline Option cache_folder_option() {
           Completes::kPath};
 }
 inline Option read_ahead_option() {
-  return {"--read-ahead", "N", "auto", "number of records to read ahead of the worker threads"};
+  return {"--read-ahead", "N", "auto", "number of records read before the worker threads need them"};
 }
 inline Option order_option() {
   return {"--order",      "WHAT",
@@ -102,17 +102,16 @@ inline Option order_option() {
           "exact relaxed"};
 }
 inline Option memory_limit_option() {
-  return {"--memory-limit", "SIZE", "none",
-          "limit for the memory of the loader, including batches and caches: 500MB, 2GiB"};
+  return {"--memory-limit", "SIZE", "none", "memory limit of the loader, including batches and caches: 500MB, 2GiB"};
 }
 inline Option passes_option() {
-  return {"--passes", "LIST", "those of the settings",
+  return {"--passes", "LIST", "from the settings",
           "switch passes on or off, by the names in explain --verbose: scan_index=off,cache=off"};
 }
 inline Option cache_limit_option() { return {"--cache-mb", "N", "1024", "size limit of the cache, in 10^6 bytes"}; }
 inline Option config_option() {
   return {"--config", "FILE",
-          "",         "settings file, as written by unstarve tune; DATA, if given, replaces its source",
+          "",         "settings file (see unstarve tune --out); DATA, if given, replaces its source",
           false,      Completes::kPath};
 }
 

@@ -167,8 +167,8 @@ Command train_command() {
   Command command = {
       "train",
       "Train a network with tuned or default settings",
-      "Trains and evaluates a network. The checkpoint is a safetensors file with torchvision's names. The learning "
-      "rate warms up and decays to zero over the epochs or minutes.",
+      "Trains and evaluates a network. The learning rate warms up and then decays to zero over the epochs or minutes. "
+      "Checkpoints are safetensors files with torchvision's names.",
       "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
       "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors\n"
       "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
@@ -188,13 +188,13 @@ Command train_command() {
        image_size_option(),
        augmentation_option(),
        {"--qat", "", "",
-        "quantisation-aware training: the network learns with weights and activations that are rounded for int8, "
-        "accuracies are those of int8, and unstarve export writes the checkpoint as an int8 model"},
+        "quantisation-aware training: weights and activations are rounded for int8 during training, evaluations report "
+        "the accuracy of the int8 model, and unstarve export writes the checkpoint as an int8 model"},
        {"--minutes", "M", "", "time limit of the training; with --epochs, the first limit reached ends it"},
-       {"--epochs", "N", "that of the recipe, else 10; no limit with --minutes", "number of epochs"},
+       {"--epochs", "N", "epochs of the recipe, else 10; no limit with --minutes", "number of epochs"},
        {"--batch", "N", "256 up to 40 px, else 32", "samples per batch; scales the learning rate"},
        {"--threads", "N", "autotuned", "worker threads of the loader"},
-       {"--prefetch", "N", "2, autotuned unless --threads is given", "number of prefetched batches"},
+       {"--prefetch", "N", "2 (autotuned unless --threads is set)", "number of prefetched batches"},
        read_ahead_option(),
        order_option(),
        memory_limit_option(),
@@ -211,25 +211,25 @@ Command train_command() {
        cache_folder_option(),
        cache_limit_option(),
        {"--evaluate-every", "N", "1, or only at the end with --minutes or a recipe", "epochs between evaluations"},
-       {"--target", "SHARE", "", "accuracy on the validation data at which training ends, e.g. 0.94"},
-       {"--price-per-hour", "PRICE", "", "price of the machines, for the cost of the run and of reaching the target"},
+       {"--target", "SHARE", "", "accuracy on the validation data at which training ends, for example 0.94"},
+       {"--price-per-hour", "PRICE", "",
+        "price of all machines per hour, to report the cost of the run and of reaching the target"},
        {"--dawnbench", "FILE", "",
-        "write time and cost to accuracy in DAWNBench's form, to FILE.tsv and FILE.json; requires --val", false,
+        "write time and cost to accuracy in DAWNBench's format to FILE.tsv and FILE.json; requires --val", false,
         Completes::kPath},
        {"--author", "TEXT", "", "author of --dawnbench: \"NAME <MAIL>\""},
        {"--trace", "FILE", "", "write a trace of 20 steps for chrome://tracing and Perfetto", false, Completes::kPath},
        {"--tensorboard", "DIR", "", "write event files of TensorBoard to this folder", false, Completes::kPath},
        report_option(),
        {"--out", "FILE", "", "write the newest checkpoint to this file", false, Completes::kPath},
-       {"--checkpoint-dir", "DIR", "that of --resume", "write checkpoints to this folder", false, Completes::kPath},
+       {"--checkpoint-dir", "DIR", "folder of --resume", "write checkpoints to this folder", false, Completes::kPath},
        {"--checkpoint-every", "TIME", "5min",
         "time between checkpoints, in addition to those at evaluations, at the end and on Ctrl-C: 30s, 5min, 1h"},
        {"--keep-checkpoints", "N", "2", "number of checkpoints to keep in the folder"},
        {"--resume", "PATH", "",
-        "resume from a checkpoint or a folder of them, also in the middle of an epoch, or start from weights; without "
-        "--checkpoint-dir, checkpoints are written to this folder, or, unless --out is given, to that of which the "
-        "file "
-        "is the newest checkpoint",
+        "resume from a checkpoint, or from the newest one in a folder, also in the middle of an epoch; or start from "
+        "weights. If PATH is a folder, or the newest checkpoint of its folder and --out is not given, checkpoints are "
+        "written to that folder unless --checkpoint-dir names another one",
         false, Completes::kPath},
        weights_option(),
        json_option()},

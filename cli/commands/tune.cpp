@@ -40,7 +40,8 @@ std::vector<std::string> tried_from(const Arguments& arguments) {
     if (arguments.has(option) && tried.empty())
       throw Error(ErrorKind::kArgument, fmt::format("{}: found no --try; expected one of {}", option, words()));
   if (!tried.empty() && !arguments.has("--val"))
-    throw Error(ErrorKind::kArgument, "--try: found no validation data; expected --val, for the time to an accuracy");
+    throw Error(ErrorKind::kArgument,
+                "--try: found no validation data; expected --val, to measure the time to an accuracy");
   return tried;
 }
 
@@ -75,40 +76,39 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
 }  // namespace
 
 Command tune_command() {
-  return {
-      "tune",
-      "Try optimisations one by one and keep those that help",
-      "Starts from plain settings (one loader thread, no prefetch; for a network also batch 32, float32, NCHW and "
-      "default host settings; all else is kept from the defaults or the spec) and tries one optimisation after "
-      "another. Each is measured against the best settings so far in an interleaved A/B run, and kept only if the 95 "
-      "% confidence interval of the ratio is above 1. At the end, the defaults with the kept optimisations are "
-      "compared with the defaults, and written only if they are faster; otherwise the defaults are written. For an "
-      "emulated accelerator the file is a pipeline spec without settings of a network. Steps that change what is "
-      "learned are tried only with --try: each is compared in 12 runs, by the training time to the highest accuracy "
-      "that both runs of a pair reach.",
-      "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
-      "  unstarve tune photos/ --val val/ --try average,progressive --epochs 8 --out tuned.yaml\n"
-      "  unstarve train photos/ --config tuned.yaml",
-      {data_option(),
-       split_option(),
-       model_option(),
-       device_option(),
-       image_size_option(),
-       {"--minutes", "M", "3", "total duration without the runs of --try; more time gives narrower intervals"},
-       {"--try", "LIST", "",
-        "steps that change what is learned, separated by commas: accumulate (2 batches per update), average (EMA of "
-        "the "
-        "weights), progressive (smaller images at first); requires --val",
-        false, Completes::kNothing, words().c_str()},
-       {"--val", "DATA", "", "validation data of the runs of --try", false, Completes::kPath},
-       {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
-       {"--epochs", "N", "4", "length of each run of --try"},
-       {"--out", "FILE", "", "write the best settings to this file (YAML)", false, Completes::kPath},
-       trace_option(),
-       tensorboard_option(),
-       report_option(),
-       json_option()},
-      run_tune_command};
+  return {"tune",
+          "Try optimisations one by one and keep those that help",
+          "Starts from plain settings: one loader thread and no prefetch; for a network also batch 32, float32, NCHW "
+          "and default host settings; everything else as in the defaults or the spec. Tries optimisations one by one. "
+          "Each is compared with the best settings so far in an interleaved A/B run, and kept only if the whole 95 % "
+          "confidence interval of the ratio is above 1. At the end, the tuned settings are compared with the defaults, "
+          "and written only if they are faster; otherwise the defaults are written. For an emulated accelerator, the "
+          "file is a pipeline spec without settings of a network. Optimisations that change what the network learns "
+          "are tried only with --try. Each of these is compared in 12 training runs, by the time to the highest "
+          "accuracy that both runs of a pair reach.",
+          "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
+          "  unstarve tune photos/ --val val/ --try average,progressive --epochs 8 --out tuned.yaml\n"
+          "  unstarve train photos/ --config tuned.yaml",
+          {data_option(),
+           split_option(),
+           model_option(),
+           device_option(),
+           image_size_option(),
+           {"--minutes", "M", "3",
+            "total duration in minutes, without the runs of --try; longer runs have narrower intervals"},
+           {"--try", "LIST", "",
+            "optimisations that change what the network learns, separated by commas: accumulate (2 batches per "
+            "update), average (EMA of the weights), progressive (smaller images at first); requires --val",
+            false, Completes::kNothing, words().c_str()},
+           {"--val", "DATA", "", "validation data of the runs of --try", false, Completes::kPath},
+           {"--val-split", "NAME", "", "split of the validation data: train, test or val"},
+           {"--epochs", "N", "4", "length of each run of --try"},
+           {"--out", "FILE", "", "write the best settings to this file (YAML)", false, Completes::kPath},
+           trace_option(),
+           tensorboard_option(),
+           report_option(),
+           json_option()},
+          run_tune_command};
 }
 
 }  // namespace unstarve::cli

@@ -29,7 +29,8 @@ WatchOptions options_of(const Arguments& arguments) {
     throw Error(ErrorKind::kArgument, "watch: expected either -- COMMAND or --pid N");
   if (started && arguments.has("--json")) {
     throw Error(ErrorKind::kArgument,
-                "watch: standard output is that of the command; use --out FILE instead of --json");
+                "watch --json: found -- COMMAND, whose output is printed; expected --pid. Use --out FILE to write the "
+                "result as JSON");
   }
   options.pid = static_cast<int>(arguments.integer("--pid", 0, 1, 1 << 30));
   options.seconds = arguments.number("--seconds", 0, 0.1, 1e9);
@@ -37,7 +38,8 @@ WatchOptions options_of(const Arguments& arguments) {
   options.metrics = arguments.text("--metrics");
   options.confirm = arguments.has("--confirm");
   if (options.confirm && !started)
-    throw Error(ErrorKind::kArgument, "watch: --confirm stops processes for short times; expected -- COMMAND");
+    throw Error(ErrorKind::kArgument,
+                "watch --confirm: found --pid; expected -- COMMAND, because --confirm pauses its processes");
   check_outputs(arguments, {"--out", "--report", "--trace"});
   make_folder(arguments.text("--tensorboard"));
   return options;
@@ -84,27 +86,27 @@ int run_watch_command(const Arguments& arguments, const std::string& command_lin
 Command watch_command() {
   return {
       "watch",
-      "Explain why a program that trains is slow, without changing it",
-      "Starts a command, or attaches to a running process, of any framework. Reads what its processes and threads "
-      "use while it runs, ranks the causes of lost time, and names the change and the predicted gain for each. "
-      "Output and exit code of the command are passed on. Exit codes of unstarve: 125 it failed, 126 the command "
-      "cannot be executed, 127 it was not found.",
+      "Explain why a training program is slow, without changing it",
+      "Starts a command, or attaches to a running process, in any framework. Measures what its processes and threads "
+      "use and wait for. Prints the causes of lost time, the largest loss first, each with the change to make and the "
+      "predicted gain. The output and the exit code of the command do not change. Exit codes of unstarve itself: 125 "
+      "watch failed, 126 the command cannot be executed, 127 the command was not found.",
       "  unstarve watch -- python train.py --epochs 1\n"
       "  unstarve watch --report report.html -- python train.py\n"
       "  unstarve watch --out profile.json -- torchrun --nproc-per-node 2 train.py\n"
       "  unstarve watch --pid 4711 --seconds 20",
       {{.name = "COMMAND", .value = "", .fallback = "", .help = "program to start, with its arguments", .rest = true},
-       {"--pid", "N", "", "watch this running process and those that it started"},
-       {"--seconds", "S", "until the program ends", "duration in seconds; the command runs on"},
+       {"--pid", "N", "", "watch this running process and its descendants"},
+       {"--seconds", "S", "until the program ends", "stop watching after S seconds; the command continues"},
        {"--out", "FILE", "", "write verdict, findings and profile to this file (JSON)", false, Completes::kPath},
        {"--report", "FILE", "", "write an HTML page with charts and flame graphs", false, Completes::kPath},
        {"--confirm", "", "",
-        "confirm the bottleneck by an experiment: slow the loader's processes, then the main process, by 20 % for "
-        "some seconds each; requires a run of about a minute"},
-       {"--trace", "FILE", "", "write Chrome JSON trace events, which Perfetto shows", false, Completes::kPath},
+        "confirm the bottleneck by an experiment: slow down first the loader's processes and then the main process by "
+        "20 % for some seconds each; requires a run of about a minute"},
+       {"--trace", "FILE", "", "write Chrome JSON trace events for Perfetto", false, Completes::kPath},
        {"--tensorboard", "FOLDER", "", "write scalars and findings for TensorBoard", false, Completes::kPath},
-       {"--no-cupti", "", "", "do not record the kernels of NVIDIA GPUs and NVTX ranges in the command"},
-       {"--metrics", "ADDRESS", "", "serve figures for Prometheus at http://ADDRESS/metrics; for example :9400"},
+       {"--no-cupti", "", "", "do not record kernels of NVIDIA GPUs and NVTX ranges"},
+       {"--metrics", "ADDRESS", "", "serve metrics for Prometheus at http://ADDRESS/metrics, for example :9400"},
        json_option()},
       run_watch_command};
 }

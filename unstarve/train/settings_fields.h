@@ -55,125 +55,133 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"evaluation_size",
                   "--evaluation-size",
                   {},
-                  "side length of the images in evaluations, in pixels; 0: that of the training images"},
+                  "side length of the images in evaluations, in pixels; 0: as the training images"},
         s.evaluation_size);
   visit(FieldInfo{"device", "", {}, "cpu, cuda or cuda:N"}, s.device);
   visit(FieldInfo{"precision",
                   "--precision",
                   {},
-                  "type of the multiplications; weights stay float32",
+                  "number format of multiplications; weights stay float32",
                   "bfloat16 if supported, else float32"},
         s.precision);
-  visit(FieldInfo{"channels_last", "--channels-last", {}, "memory format NHWC", "true"}, s.channels_last);
-  visit(
-      FieldInfo{"operator_threads", "--operator-threads", {0, 65536}, "threads within operators; 0: all usable cores"},
-      s.operator_threads);
+  visit(FieldInfo{"channels_last", "--channels-last", {}, "use the memory format channels-last (NHWC)", "true"},
+        s.channels_last);
+  visit(FieldInfo{"operator_threads", "--operator-threads", {0, 65536}, "threads per operator; 0: all usable cores"},
+        s.operator_threads);
   visit(FieldInfo{"interop_threads",
                   "--interop-threads",
                   {0, 65536},
-                  "threads for concurrent operators of TorchScript; 0: as libtorch"},
+                  "threads for concurrent TorchScript operators; 0: libtorch's default"},
         s.interop_threads);
-  visit(FieldInfo{"graph", "--graph", {}, "whether a GPU runs each step as one CUDA graph; auto: if possible"},
-        s.graph);
+  visit(FieldInfo{"graph", "--graph", {}, "run each step on a GPU as one CUDA graph (auto: if possible)"}, s.graph);
   visit(FieldInfo{"fused_batch_norm",
                   "--fused-batch-norm",
                   {},
-                  "compute batch norm, activation and residual in one pass, if the memory format is NHWC"},
+                  "compute batch norm, activation and residual in one pass; requires channels-last"},
         s.fused_batch_norm);
-  visit(
-      FieldInfo{"winograd",
-                "--winograd",
-                {},
-                "compute 3 x 3 convolutions by Winograd's algorithm: on a CPU, in float32, or bfloat16 without AMX, if "
-                "the memory format is NHWC; not with qat"},
-      s.winograd);
-  visit(
-      FieldInfo{"resident",
-                "--resident",
-                {},
-                "whether the decoded training images stay on the device, which gathers the batches; auto: if possible",
-                "off; auto with the recipe cifar-speed"},
-      s.resident);
+  visit(FieldInfo{"winograd",
+                  "--winograd",
+                  {},
+                  "use Winograd's algorithm for 3 x 3 convolutions; applies on a CPU, in float32, or bfloat16 without "
+                  "AMX, with channels-last and without qat"},
+        s.winograd);
+  visit(FieldInfo{"resident",
+                  "--resident",
+                  {},
+                  "keep the decoded training images on the device and make batches there (auto: if possible)",
+                  "off; auto with the recipe cifar-speed"},
+        s.resident);
   visit(FieldInfo{"learning_rate",
                   "--learning-rate",
                   {0, 1e3, true},
-                  "peak learning rate, at this batch size",
+                  "peak learning rate for this batch size",
                   "0.1 at batch 256"},
         s.learning_rate);
-  visit(FieldInfo{"optimiser.name", "--optimiser", {}, "rule of the updates"}, s.optimiser.name);
-  visit(FieldInfo{"optimiser.form",
-                  "--update",
-                  {},
-                  "update parameters one by one, by a few kernels for all, or by one kernel",
-                  "fused; foreach with lars and lamb"},
-        s.optimiser.form);
+  visit(FieldInfo{"optimiser.name", "--optimiser", {}, "optimiser"}, s.optimiser.name);
+  visit(
+      FieldInfo{
+          "optimiser.form",
+          "--update",
+          {},
+          "implementation of the update: one parameter at a time, a few kernels for all parameters, or one kernel",
+          "fused; foreach with lars and lamb"},
+      s.optimiser.form);
   visit(FieldInfo{"optimiser.momentum", "--momentum", kShare, "momentum of sgd and lars"}, s.optimiser.momentum);
-  visit(FieldInfo{"optimiser.nesterov", "--nesterov", {}, "Nesterov's form of the momentum of sgd"},
-        s.optimiser.nesterov);
+  visit(FieldInfo{"optimiser.nesterov", "--nesterov", {}, "use Nesterov momentum with sgd"}, s.optimiser.nesterov);
   visit(FieldInfo{"optimiser.beta1", "--beta1", kShare, "decay of the mean gradient of adamw and lamb"},
         s.optimiser.beta1);
   visit(FieldInfo{"optimiser.beta2", "--beta2", kShare, "decay of the mean squared gradient of adamw and lamb"},
         s.optimiser.beta2);
   visit(FieldInfo{"optimiser.epsilon", "--epsilon", kPositive, "added to the denominator of adamw and lamb"},
         s.optimiser.epsilon);
-  visit(FieldInfo{"optimiser.trust", "--trust", kPositive, "ratio of update and weights of lars"}, s.optimiser.trust);
-  visit(FieldInfo{"optimiser.weight_decay", "--weight-decay", kNotNegative, "decay of the weights"},
-        s.optimiser.weight_decay);
-  visit(FieldInfo{"optimiser.decay_all", "--decay-all", {}, "decay also biases and batch-norm parameters"},
-        s.optimiser.decay_all);
+  visit(FieldInfo{"optimiser.trust", "--trust", kPositive,
+                  "trust coefficient of lars: ratio of the norms of update and weights"},
+        s.optimiser.trust);
+  visit(FieldInfo{"optimiser.weight_decay", "--weight-decay", kNotNegative, "weight decay"}, s.optimiser.weight_decay);
+  visit(
+      FieldInfo{
+          "optimiser.decay_all", "--decay-all", {}, "apply weight decay also to biases and batch-norm parameters"},
+      s.optimiser.decay_all);
   visit(FieldInfo{"optimiser.norm_bias_rate", "--norm-bias-rate", kPositive,
-                  "multiplier of the learning rate of batch-norm biases; divides their decay"},
+                  "factor of the learning rate of batch-norm biases; their weight decay is divided by it"},
         s.optimiser.norm_bias_rate);
-  visit(FieldInfo{"schedule.name", "--schedule", {}, "course of the learning rate after the warm-up"}, s.schedule.name);
-  visit(FieldInfo{"schedule.warmup", "--warmup", kShare, "share of the steps in which the learning rate rises"},
+  visit(FieldInfo{"schedule.name", "--schedule", {}, "learning-rate schedule after the warm-up"}, s.schedule.name);
+  visit(FieldInfo{"schedule.warmup", "--warmup", kShare, "share of the steps in which the learning rate warms up"},
         s.schedule.warmup);
-  visit(FieldInfo{"schedule.initial_share",
-                  "--initial-share",
-                  {0, 1},
-                  "learning rate at which the warm-up begins, as a share of the peak: all but one_cycle"},
-        s.schedule.initial_share);
+  visit(
+      FieldInfo{
+          "schedule.initial_share",
+          "--initial-share",
+          {0, 1},
+          "learning rate at the beginning of the warm-up, as a share of the peak; for all schedules except one_cycle"},
+      s.schedule.initial_share);
   visit(FieldInfo{"schedule.final_share",
                   "--final-share",
                   {0, 1},
-                  "learning rate at the end, as a share of the peak: linear, cosine, polynomial"},
+                  "learning rate at the end, as a share of the peak; for linear, cosine and polynomial"},
         s.schedule.final_share);
   visit(FieldInfo{"schedule.power", "--power", kPositive, "exponent of the polynomial schedule"}, s.schedule.power);
-  visit(FieldInfo{"schedule.at",
-                  "--step-at",
-                  {0, 1, true, true},
-                  "step: shares of all steps after which the learning rate is multiplied by the factor"},
-        s.schedule.at);
-  visit(FieldInfo{"schedule.factor", "--step-factor", {0, 1, true}, "step: the factor"}, s.schedule.factor);
-  visit(FieldInfo{"clip_norm", "--clip-norm", kNotNegative, "largest norm of all gradients together; 0: no limit"},
+  visit(
+      FieldInfo{
+          "schedule.at",
+          "--step-at",
+          {0, 1, true, true},
+          "for the schedule step: shares of the run after which the learning rate is multiplied by --step-factor"},
+      s.schedule.at);
+  visit(
+      FieldInfo{"schedule.factor", "--step-factor", {0, 1, true}, "for the schedule step: factor of the learning rate"},
+      s.schedule.factor);
+  visit(FieldInfo{"clip_norm", "--clip-norm", kNotNegative,
+                  "largest norm of the gradients of all parameters; 0: no limit"},
         s.clip_norm);
   visit(FieldInfo{"accumulate", "--accumulate", {1, 1e6}, "batches per update of the weights"}, s.accumulate);
   visit(FieldInfo{"average", "--average", kShare,
                   "decay of the moving average of the weights (EMA) per update; 0: no average"},
         s.average);
-  visit(FieldInfo{"lookahead.every", "--lookahead", {0, 1e6}, "updates between two averages of lookahead; 0: none"},
+  visit(FieldInfo{"lookahead.every",
+                  "--lookahead",
+                  {0, 1e6},
+                  "number of updates between two lookahead averages; 0: no lookahead"},
         s.lookahead.every);
   visit(FieldInfo{"lookahead.decay", "--lookahead-decay", kShare,
-                  "largest decay of the averages of lookahead; it rises with the cube of the progress"},
+                  "largest decay of the lookahead average; the decay rises with the cube of the progress of the run"},
         s.lookahead.decay);
   visit(FieldInfo{"prune.sparsity", "--prune", kShare,
-                  "share of the weights of convolutions and linear layers that become zero; with channels, of the "
-                  "multiply-adds that are removed; 0: that of the pattern, or none"},
+                  "share of the weights of convolutions and linear layers that become zero; with --prune-pattern "
+                  "channels, share of the multiply-adds that are removed; 0: share of the pattern, or none"},
         s.prune.sparsity);
-  visit(
-      FieldInfo{
-          "prune.pattern",
-          "--prune-pattern",
-          {},
-          "which weights become zero: any, or N:M, which leaves N of each M consecutive input channels, such as 2:4; "
-          "or channels, which removes channels of the network of --weights before the first step"},
-      s.prune.pattern);
-  visit(FieldInfo{"prune.sparsity_ramp", "--prune-ramp", kRamp,
-                  "shares of the run between which the share of zeros rises"},
+  visit(FieldInfo{"prune.pattern",
+                  "--prune-pattern",
+                  {},
+                  "which weights become zero: any; N:M keeps N of each M consecutive input channels, such as 2:4; "
+                  "channels removes channels of the network of --weights before the first step"},
+        s.prune.pattern);
+  visit(FieldInfo{"prune.sparsity_ramp", "--prune-ramp", kRamp, "shares of the run between which the sparsity rises"},
         s.prune.sparsity_ramp);
   visit(FieldInfo{"prune.every",
                   "--prune-every",
                   {0, 1e6},
-                  "steps between two choices of weights to prune; 0: a twentieth of the ramp, at most 100"},
+                  "steps between two selections of weights to prune; 0: a twentieth of the ramp, at most 100"},
         s.prune.every);
   visit(FieldInfo{"qat.enabled",
                   "",
@@ -181,20 +189,22 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   "train for int8: weights and activations are rounded as in the exported model",
                   "false; true with --qat"},
         s.qat.enabled);
-  visit(FieldInfo{"qat.begin", "--qat-begin", kShare,
-                  "share of the run after which values are rounded for int8; until then their limits are observed"},
-        s.qat.begin);
+  visit(
+      FieldInfo{"qat.begin", "--qat-begin", kShare,
+                "share of the run after which values are rounded for int8; until then, only their limits are measured"},
+      s.qat.begin);
   visit(FieldInfo{"qat.freeze",
                   "--qat-freeze",
                   {0, 1},
-                  "share of the run after which limits for int8 and batch-norm statistics keep their values"},
+                  "share of the run after which the limits for int8 and the batch-norm statistics are fixed"},
         s.qat.freeze);
   visit(FieldInfo{"whitening_epochs", "--whitening-epochs", kNotNegative,
-                  "epochs in which the bias of a whitening layer is trained; 0: all"},
+                  "number of epochs in which the bias of a whitening layer is trained; 0: all"},
         s.whitening_epochs);
-  visit(FieldInfo{"sync_batch_norm", "--sync-batch-norm", {}, "batch norm over all ranks, for small batches"},
+  visit(FieldInfo{"sync_batch_norm", "--sync-batch-norm", {}, "compute batch norm over all ranks, for small batches"},
         s.sync_batch_norm);
-  visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare, "probability spread over all classes",
+  visit(FieldInfo{"label_smoothing", "--label-smoothing", kShare,
+                  "label smoothing: probability that is distributed over all classes",
                   "0.1 for images up to 40 px, else 0"},
         s.label_smoothing);
   visit(FieldInfo{"progressive.image_size",
@@ -203,7 +213,7 @@ void visit_train_fields(Settings& s, Visit&& visit) {
                   "side length of the training images in the first epochs, in pixels; 0: the full size in all epochs"},
         s.progressive.image_size);
   visit(FieldInfo{"progressive.image_size_ramp", "--progressive-size-ramp", kRamp,
-                  "shares of the run between which the size rises to the full size"},
+                  "shares of the run between which the image size rises to the full size"},
         s.progressive.image_size_ramp);
   visit(FieldInfo{"progressive.multiple",
                   "--progressive-multiple",
@@ -226,7 +236,10 @@ void visit_train_fields(Settings& s, Visit&& visit) {
   visit(FieldInfo{"progressive.samples_ramp", "--progressive-samples-ramp", kRamp,
                   "shares of the run between which the number of samples rises to all of them"},
         s.progressive.samples_ramp);
-  visit(FieldInfo{"test_augmentation", "--test-augmentation", {}, "views of each image averaged in evaluations"},
+  visit(FieldInfo{"test_augmentation",
+                  "--test-augmentation",
+                  {},
+                  "test-time augmentation: views of each image that evaluations average"},
         s.test_augmentation);
   visit(FieldInfo{"seed", "", {0, kNoLimit}, "seed of the initial weights, dropout and stochastic depth"}, s.seed);
 }

@@ -7,10 +7,9 @@ namespace unstarve {
 namespace {
 
 [[noreturn]] void absent() {
-  throw Error(
-      ErrorKind::kMissing,
-      "train: this build has no libtorch; expected one with it. Install the wheel of `make wheel`, or build with "
-      "-DUNSTARVE_TORCH=ON after `make setup`, which installs torch");
+  throw Error(ErrorKind::kMissing,
+              "train: this build has no libtorch; expected a build with libtorch. Install the wheel of `make wheel`, "
+              "or build with -DUNSTARVE_TORCH=ON after `make setup`, which installs torch");
 }
 
 }  // namespace
