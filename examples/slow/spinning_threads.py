@@ -1,4 +1,4 @@
-"""Threads of operators wait for each other in a loop, on the cores that the workers need.
+"""Operator threads busy-wait on the cores that the workers need.
 
 Cause:  the main process uses one operator thread per core, which is the default, and so do the workers together.
 Effect: an operator ends when its last thread had a core. Until then, the others occupy theirs.
