@@ -36,7 +36,7 @@ Json read_json(const std::filesystem::path& path) {
   if (begin == std::string::npos) reject(path.string(), "an empty file");
   if (text.starts_with("\x1f\x8b"))
     reject(path.string(), "a file compressed by gzip", ". Decompress it first (gunzip)");
-  if (text[begin] == '<') reject(path.string(), "HTML or XML", ". Pass the file of --out, not that of --report");
+  if (text[begin] == '<') reject(path.string(), "HTML or XML", ". Pass the file of --out, not of --report");
   try {
     return Json::parse(text);
   } catch (const Json::exception& error) {
@@ -87,7 +87,7 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
     }
     if (drifts(profile->steps.seconds)) {
       comparison.warnings.push_back(
-          fmt::format("{}: steps of the second half differ from those of the first: no steady state", *name));
+          fmt::format("{}: the steps of the second half differ from the first half: no steady state", *name));
     }
   }
   comparison.whole = {"steps",          "steps/s", before.steps.rate,

@@ -162,7 +162,7 @@ FiguresTable processes_table(const RunProfile& profile) {
 
 FiguresTable threads_table(const RunProfile& profile) {
   constexpr std::size_t kRows = 40;
-  FiguresTable table{"Threads, and what they wait for (seconds, threads of one name together)",
+  FiguresTable table{"Threads and their waits (seconds; threads with the same name are summed)",
                      {"thread", "number", "CPU", "no core", "locks", "files", "fsync", "pipes", "network", "events",
                       "sleep", "process"},
                      {},

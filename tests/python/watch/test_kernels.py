@@ -238,9 +238,9 @@ def test_every_rank_with_kernels_is_listed(tmp_path):
         assert process["steps"] > 10
         assert process["step_s"] == pytest.approx(0.0105, rel=0.2)
         assert 0.2 < process["busy_share"] < 0.4
-    assert f"the figures above are those of process {processes[0]['pid']}" in run.stderr
+    assert f"the values above are for process {processes[0]['pid']}" in run.stderr
     page = (tmp_path / "report.html").read_text()
-    assert f"charts and other figures of kernels are those of process {processes[0]['pid']}" in page
+    assert f"charts and all other values of kernels are for process {processes[0]['pid']}" in page
 
 
 @pytest.mark.begin(run=lambda folder: watch(folder, mode=["killed"], seconds=3.2, UNSTARVE_CUPTI_TIMES="0.5,1.2,0.1"))

@@ -79,7 +79,7 @@ std::string CuptiLibrary::load() {
   look_up(library, "cuptiActivityConfigureUnifiedMemoryCounter", cupti.set_unified);
   std::uint32_t version = 0;
   if (!cupti.complete() || cupti.version(&version) != kCuptiSuccess || version < kCuptiOldest || version > kCuptiNewest)
-    return "version " + std::to_string(version) + " of CUPTI is not supported; expected that of CUDA 12 or 13";
+    return "version " + std::to_string(version) + " of CUPTI is not supported; expected the version of CUDA 12 or 13";
   use(cupti);
   return "";
 }

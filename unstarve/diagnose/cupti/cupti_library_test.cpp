@@ -78,7 +78,7 @@ TEST_CASE("a CUPTI that is not there has a reason") {
   CuptiLibrary library;
   CHECK(library.load().find("libcupti.so was not found") == 0);
   setenv("UNSTARVE_CUPTI_LIBRARY", "libc.so.6", 1);  // a library without its functions
-  CHECK(library.load() == "version 0 of CUPTI is not supported; expected that of CUDA 12 or 13");
+  CHECK(library.load() == "version 0 of CUPTI is not supported; expected the version of CUDA 12 or 13");
   unsetenv("UNSTARVE_CUPTI_LIBRARY");
   CHECK_FALSE(library.functions().complete());
 }

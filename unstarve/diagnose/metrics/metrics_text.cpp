@@ -81,7 +81,7 @@ void add_machine(Metrics& metrics, const RunProfile& profile) {
   const MachineUse& machine = profile.machine;
   metrics.one("usable_cores", "gauge", "Cores that the program may use at the same time.", usable_cores(machine));
   metrics.one("machine_busy_cores", "gauge", "Busy cores of all programs, mean since the start.", machine.busy_cores);
-  metrics.one("cpu_throttled_ratio", "gauge", "Periods of the CPU quota in which tasks were stopped.",
+  metrics.one("cpu_throttled_ratio", "gauge", "Periods of the CPU quota in which tasks were throttled.",
               machine.throttled_share);
   metrics.begin("pressure_ratio", "gauge", "Time in which some task of the machine waited for a resource.");
   for (const auto& [name, value] : {std::pair{"cpu", machine.cpu_pressure}, std::pair{"io", machine.io_pressure},
@@ -96,7 +96,7 @@ void add_steps(Metrics& metrics, const RunProfile& profile) {
     metrics.one("steps_total", "counter", "Training steps that un.step() marked.", static_cast<double>(steps.count));
   metrics.one("steps_per_second", "gauge", "Training steps per second.", steps.rate);
   if (steps.seconds.empty()) return;  // only their period is known
-  metrics.begin("step_seconds", "gauge", "Time of the latest 2048 steps that were seen.");
+  metrics.begin("step_seconds", "gauge", "Duration of the latest 2048 steps.");
   for (const double quantile_of : {0.5, 0.9, 0.99})
     metrics.add(fmt::format("quantile=\"{}\"", quantile_of), quantile(steps.seconds, quantile_of));
 }
@@ -119,9 +119,9 @@ void add_gpus(Metrics& metrics, const RunProfile& profile) {
   };
   each("gpu_utilisation_ratio", "Median share of time in which a kernel ran, since the first one.",
        [](const GpuUse& gpu) { return gpu.utilisation_p50; });
-  each("gpu_idle_ratio", "Share of the samples at which no kernel had run.",
+  each("gpu_idle_ratio", "Share of the samples in which no kernel ran.",
        [](const GpuUse& gpu) { return gpu.idle_share; });
-  each("gpu_peak_memory_bytes", "Memory that was used at most.",
+  each("gpu_peak_memory_bytes", "Peak memory in use.",
        [](const GpuUse& gpu) { return static_cast<double>(gpu.peak_memory_bytes); });
 }
 
@@ -137,7 +137,7 @@ std::string metrics_text(const RunProfile& profile, std::span<const RunFinding> 
   add_steps(metrics, profile);
   add_stacks(metrics, profile);
   add_gpus(metrics, profile);
-  metrics.begin("finding_lost_ratio", "gauge", "Share of the time that a cause takes at most.");
+  metrics.begin("finding_lost_ratio", "gauge", "Largest share of the time that a cause takes.");
   for (const RunFinding& finding : findings) metrics.add(fmt::format("rule=\"{}\"", finding.rule), finding.lost);
   return metrics.take();
 }

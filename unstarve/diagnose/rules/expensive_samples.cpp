@@ -34,15 +34,16 @@ std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
                                     100 * share(Activity::kDecode), 100 * share(Activity::kPixels));
   }
   finding.changes = {
-      "use a loader that needs less CPU time per sample (unstarve.open()), store smaller images once (unstarve "
-      "prepare), or use more cores",
-      "replace the DataLoader by unstarve.open(), which needs less CPU time per sample and has to_torch(), store "
-      "smaller images once (unstarve prepare), or use more cores",
-      "decode only the crop, at reduced scale (tf.image.decode_and_crop_jpeg(..., ratio=2)), store smaller images "
-      "once (unstarve prepare), or use more cores",
-      "load by unstarve.open(), which needs less CPU time per sample and has to_jax(), store smaller images once "
-      "(unstarve prepare), or use more cores",
-      "store smaller images once (unstarve prepare), let unstarve tune try faster passes, or use more cores"};
+      "use a loader that needs less CPU time per sample (unstarve.open()), store smaller images once (unstarve pack "
+      "--resize), or use more cores",
+      "replace the DataLoader with unstarve.open(...).to_torch(), which needs less CPU time per sample, store smaller "
+      "images once (unstarve pack --resize), or use more cores",
+      "decode only the crop, at reduced scale (tf.image.decode_and_crop_jpeg(..., ratio=2)), store smaller images once "
+      "(unstarve pack --resize), or use more cores",
+      "load with unstarve.open(...).to_jax(), which needs less CPU time per sample, store smaller images once "
+      "(unstarve pack --resize), or use more cores",
+      "store smaller images once (unstarve pack --resize), let unstarve tune try approximate passes, or use more "
+      "cores"};
   finding.lost = std::min(input, 1.0);
   return finding;
 }

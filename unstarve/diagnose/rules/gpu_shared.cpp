@@ -36,8 +36,8 @@ std::optional<RunFinding> find_gpu_shared(const RunProfile& profile) {
     finding.lost = std::max(finding.lost, std::min(taken, 0.9));
   }
   if (finding.evidence.empty()) return std::nullopt;
-  finding.title = "another program computes on the GPU";
-  finding.change = "end the other program, or use another GPU (CUDA_VISIBLE_DEVICES)";
+  finding.title = "another program uses the GPU";
+  finding.change = "stop the other program, or use another GPU (CUDA_VISIBLE_DEVICES)";
   if (measured && finding.lost > 0.01) finding.gain = gain_without(finding.lost);
   return finding;
 }
@@ -46,8 +46,8 @@ std::optional<RunFinding> find_gpu_shared(const RunProfile& profile) {
 
 extern const Rule kGpuShared;
 const Rule kGpuShared{"gpu-shared",
-                      "for 10 % of the time, another program is on a GPU of the program, and takes 5 % of its "
-                      "multiprocessors' time, or the driver does not report how much",
+                      "for 10 % of the time, another program uses a GPU of the program, and takes 5 % of the time of "
+                      "its multiprocessors, or the driver does not report its share",
                       find_gpu_shared};
 
 }  // namespace unstarve

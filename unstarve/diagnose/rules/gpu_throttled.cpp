@@ -76,7 +76,7 @@ std::optional<RunFinding> find_gpu_throttled(const RunProfile& profile) {
     if (finding.change.empty()) finding.change = cause.change;
   }
   if (finding.evidence.empty()) return std::nullopt;
-  finding.title = "a GPU computes more slowly than it could";
+  finding.title = "a GPU runs more slowly than it could";
   if (finding.lost > 0.01) finding.gain = gain_without(finding.lost);
   return finding;
 }
@@ -84,11 +84,10 @@ std::optional<RunFinding> find_gpu_throttled(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kGpuThrottled;
-const Rule kGpuThrottled{
-    "gpu-throttled",
-    "for 10 % of its busy time, a GPU of the program is too hot or slowed down by its hardware; or "
-    "its median clock is below 90 % of the maximum because of a setting or of a power limit below "
-    "the default, or below 75 % without reaching the power limit",
-    find_gpu_throttled};
+const Rule kGpuThrottled{"gpu-throttled",
+                         "for 10 % of its busy time, a GPU of the program is too hot or is slowed down by its "
+                         "hardware; or its median clock is below 90 % of the maximum because of a setting or a reduced "
+                         "power limit; or its median clock is below 75 % although the power limit is not reached",
+                         find_gpu_throttled};
 
 }  // namespace unstarve

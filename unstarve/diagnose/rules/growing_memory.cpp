@@ -30,13 +30,13 @@ std::optional<RunFinding> find_growing_memory(const RunProfile& profile) {
   if (least < 0.3 * most || least <= 0 || growth < 0.1 * mean[1] || growth < 50e6) return std::nullopt;
   const double seconds = static_cast<double>(3 * size) * profile.timeline.interval_s;
   RunFinding finding;
-  finding.title = "the memory of the main process grows all the time";
+  finding.title = "the memory of the main process grows continuously";
   finding.evidence = fmt::format("it grew from {:.0f} to {:.0f} MB in {:.0f} s, {:.1f} MB per second, without a pause",
                                  1e-6 * mean[1], 1e-6 * mean[kParts - 1], seconds, 1e-6 * growth / seconds);
   finding.changes = {
-      "check lists and caches that get an entry per step, also of tensors with their graphs",
+      "check lists and caches that grow by one entry per step, especially of tensors with their graphs",
       "do not keep tensors with their graphs: losses.append(loss.item()), or loss.detach(); check lists and caches "
-      "that get an entry per step",
+      "that grow by one entry per step",
       "keep numbers, not tensors: losses.append(float(loss)); delete persistent GradientTapes; pass tensors to "
       "tf.function, because each new Python number adds a graph",
       "keep numbers, not arrays: append jax.device_get(loss); do not call jax.jit inside of the step, because each new "
@@ -49,8 +49,8 @@ std::optional<RunFinding> find_growing_memory(const RunProfile& profile) {
 
 extern const Rule kGrowingMemory;
 const Rule kGrowingMemory{"growing-memory",
-                          "after a fifth of the run, the resident memory of the main process grows in every further "
-                          "fifth by similar amounts, by 10 % and 50 MB in all",
+                          "after the first fifth of the run, the resident memory of the main process grows by similar "
+                          "amounts in each of the other fifths, in total by 10 % and 50 MB",
                           find_growing_memory};
 
 }  // namespace unstarve

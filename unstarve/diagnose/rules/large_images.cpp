@@ -45,20 +45,20 @@ std::optional<RunFinding> find_large_images(const RunProfile& profile) {
   const double new_memory = kPage * static_cast<double>(sum.minor_faults) / sum.cpu_s;
   if (work.decode < 0.2 || work.decode + work.pixels < 0.5 || new_memory < kNewMemory) return std::nullopt;
   RunFinding finding;
-  finding.title = "large images are decoded completely";
+  finding.title = "large images are decoded at full resolution";
   finding.evidence = fmt::format(
-      "the loader decodes for {:.0f} % of its time, needs {:.0f} % for other operations on whole images, and uses "
-      "{:.0f} MB of new memory per second of CPU time",
+      "the loader spends {:.0f} % of its time on decoding and {:.0f} % on other operations on whole images, and "
+      "allocates {:.0f} MB of new memory per second of CPU time",
       100 * work.decode, 100 * work.pixels, 1e-6 * new_memory);
   finding.changes = {
-      "decode at reduced scale, or store smaller images once (unstarve prepare)",
-      "decode at reduced scale (image.draft('RGB', size) of Pillow before it is read; unstarve does so), or store "
-      "smaller images once (unstarve prepare)",
-      "decode at reduced scale: tf.io.decode_jpeg(..., ratio=4); or store smaller images once (unstarve prepare)",
-      "decode at reduced scale (image.draft('RGB', size) of Pillow before it is read; unstarve does so), or store "
-      "smaller images once (unstarve prepare)",
-      "resize or crop directly after decoding, so that images are decoded at reduced scale; or store smaller images "
-      "once (unstarve prepare)"};
+      "decode at reduced scale, or store smaller images once (unstarve pack --resize)",
+      "decode at reduced scale (call image.draft('RGB', size) of Pillow before the image is read), decode only the "
+      "crop (unstarve.open() does so), or store smaller images once (unstarve pack --resize)",
+      "decode at reduced scale: tf.io.decode_jpeg(..., ratio=4); or store smaller images once (unstarve pack --resize)",
+      "decode at reduced scale (call image.draft('RGB', size) of Pillow before the image is read), decode only the "
+      "crop (unstarve.open() does so), or store smaller images once (unstarve pack --resize)",
+      "decode at reduced scale: passes(scale_into_decode=True), which changes pixels slightly; or store smaller images "
+      "once (unstarve pack --resize)"};
   // At a scale of 1/8, entropy decoding remains: about a quarter of the time of decoding.
   const double rest = std::max(1 - 0.75 * work.decode - 0.97 * work.pixels, 0.0);
   finding.gain = gain_without(input * (1 - rest), profile.stacks.seconds);
@@ -69,10 +69,9 @@ std::optional<RunFinding> find_large_images(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kLargeImages;
-const Rule kLargeImages{
-    "large-images",
-    "the main thread is in the loader for 10 % of the time, which decodes for 20 % of its time, handles "
-    "images in 50 %, and uses 150 MB of new memory per second of CPU time",
-    find_large_images};
+const Rule kLargeImages{"large-images",
+                        "the main thread is in the loader for 10 % of the time; the loader decodes for 20 % of its "
+                        "time, processes images for 50 %, and allocates 150 MB of new memory per second of CPU time",
+                        find_large_images};
 
 }  // namespace unstarve

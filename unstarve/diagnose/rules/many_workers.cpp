@@ -21,7 +21,7 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
   RunFinding finding;
   finding.title = fmt::format("{} workers share {:.1f} cores", loader.processes, cores);
   finding.evidence = fmt::format(
-      "of the time in which they could run, workers waited for a core for {:.0f} %, the main process for {:.0f} %",
+      "workers waited for a core for {:.0f} % of the time in which they could run, the main process for {:.0f} %",
       100 * loader.delayed(), 100 * main.delayed());
   finding.changes = {
       fmt::format("use {} {} for each main process: more cannot run at the same time", fitting,
@@ -37,9 +37,10 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kManyWorkers;
-const Rule kManyWorkers{"many-workers",
-                        "more workers than usable cores (affinity and quota), and of the time in which it could run, "
-                        "the main process waited for a core for 5 %, or the workers limit it and waited for 30 %",
-                        find_many_workers};
+const Rule kManyWorkers{
+    "many-workers",
+    "there are more workers than usable cores (affinity and quota), and the main process waited for a core for 5 % of "
+    "the time in which it could run, or the workers limit it and waited for 30 %",
+    find_many_workers};
 
 }  // namespace unstarve

@@ -26,12 +26,12 @@ std::optional<RunFinding> find_operator_threads(const RunProfile& profile) {
       if (process.main_thread.cpu_s + process.main_thread.run_delay_s < 0.5 * lived) continue;
       RunFinding finding;
       finding.title = fmt::format("{} threads of the main process compute on {:.0f} cores", group.threads, cores);
-      finding.evidence = fmt::format("of the time in which they could run, they waited for a core for {:.0f} %",
+      finding.evidence = fmt::format("they waited for a core for {:.0f} % of the time in which they could run",
                                      100 * group.run_delay_s / (group.cpu_s + group.run_delay_s));
       const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
       const std::string threads = fmt::format("{} {}", fitting, fitting == 1 ? "thread" : "threads");
       finding.changes = {
-          fmt::format("use {} for operators: the variable OMP_NUM_THREADS={}", threads, fitting),
+          fmt::format("use {} for operators: set the variable OMP_NUM_THREADS={}", threads, fitting),
           fmt::format("use {}: torch.set_num_threads({}), or the variable OMP_NUM_THREADS={}", threads, fitting,
                       fitting),
           fmt::format("use {}: tf.config.threading.set_intra_op_parallelism_threads({})", threads, fitting),
@@ -46,10 +46,11 @@ std::optional<RunFinding> find_operator_threads(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kOperatorThreads;
-const Rule kOperatorThreads{"operator-threads",
-                            "of the time in which it could run, the main process waited for a core for 20 %, mostly in "
-                            "threads of one name that are more than 1.5 times as many as the usable cores; on average, "
-                            "1.3 times as many were runnable; the main thread was for half of the time",
-                            find_operator_threads};
+const Rule kOperatorThreads{
+    "operator-threads",
+    "the main process waited for a core for 20 % of the time in which it could run, mostly in threads with the same "
+    "name; there are more than 1.5 times as many of these threads as usable cores, and on average 1.3 times as many "
+    "are runnable; the main thread is runnable for half of the time",
+    find_operator_threads};
 
 }  // namespace unstarve

@@ -19,7 +19,7 @@ std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
   if (stolen >= 0.05) {
     finding.title = "other virtual machines use the cores";
     finding.evidence = fmt::format("the hypervisor took {:.0f} % of the time of {:.0f} cores", 100 * stolen, cores);
-    finding.change = "use a machine with cores of its own";
+    finding.change = "use a machine with dedicated cores";
     finding.gain.gain = 1 / std::max(1 - stolen, 0.1);
     finding.lost = stolen;
     return finding;
@@ -30,9 +30,9 @@ std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
   if (delayed < 0.1 || lost < 0.05 || foreign < 0.2 * cores) return std::nullopt;
   finding.title = "other programs use the cores";
   finding.evidence = fmt::format(
-      "other programs use {:.1f} of {:.0f} cores; of the time in which it could run, {} waited for a core for {:.0f} %",
+      "other programs use {:.1f} of {:.0f} cores; {} waited for a core for {:.0f} % of the time in which it could run",
       foreign, cores, loader_limits(profile) ? "the loader" : "the main process", 100 * delayed);
-  finding.change = "end the other programs, or give this one cores of its own (taskset, cpusets)";
+  finding.change = "stop the other programs, or reserve cores for this one (taskset, cpusets)";
   finding.gain.gain = std::min(1 / std::max(1 - lost, 0.1), cores / std::max(cores - foreign, 0.1));
   finding.lost = lost_by(finding.gain);
   return finding;
@@ -41,10 +41,10 @@ std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kOtherPrograms;
-const Rule kOtherPrograms{"other-programs",
-                          "of the time in which it could run, the main process, or the loader that limits it, waited "
-                          "for a core for 10 %, and for 5 % of all time, and others use a fifth of the cores; or the "
-                          "hypervisor took 5 % of the time",
-                          find_other_programs};
+const Rule kOtherPrograms{
+    "other-programs",
+    "other programs use a fifth of the cores, and the main process, or the loader that limits it, waited for a core "
+    "for 10 % of the time in which it could run and for 5 % of all time; or the hypervisor took 5 % of the time",
+    find_other_programs};
 
 }  // namespace unstarve

@@ -44,19 +44,19 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
   if (line.share < kHot || share < 0.3) return std::nullopt;
   RunFinding finding;
   finding.title = fmt::format("the main thread executes Python code, mostly at {}", to_string(line.line));
-  finding.evidence = fmt::format(
-      "it holds the interpreter's lock for {:.0f} % of the time outside of the loader, for {:.0f} % in this function",
-      100 * share, 100 * line.share);
+  finding.evidence =
+      fmt::format("outside of the loader, it holds the GIL for {:.0f} % of the time, and for {:.0f} % in this function",
+                  100 * share, 100 * line.share);
   if (hot.wall_share > line.share + kWaits)
     finding.evidence += fmt::format("; with waits, it is in this function for {:.0f} %", 100 * hot.wall_share);
   finding.changes = {
-      "replace loops by operations on whole arrays, or move the work into the workers of the loader",
-      "replace loops by operations on whole tensors, or move the work into the Dataset, which the workers of the "
-      "DataLoader execute",
-      "replace loops by operations on whole tensors in a tf.function, or move the work into dataset.map(f, "
+      "replace loops with operations on whole arrays, or move the work into the workers of the loader",
+      "replace loops with operations on whole tensors, or move the work into the Dataset, which the DataLoader's "
+      "workers execute",
+      "replace loops with operations on whole tensors in a tf.function, or move the work into dataset.map(f, "
       "num_parallel_calls=tf.data.AUTOTUNE)",
-      "replace loops by jax.vmap or jax.lax.scan inside of jax.jit, or move the work into the workers of the loader",
-      "replace loops by operations on whole arrays, or move the work into map(f) of the pipeline, which other "
+      "replace loops with jax.vmap or jax.lax.scan inside of jax.jit, or move the work into the workers of the loader",
+      "replace loops with operations on whole arrays, or move the work into map(f) of the pipeline, which other "
       "processes execute"};
   finding.gain = gain_of(hot, profile.stacks.seconds);
   finding.lost = line.share;
@@ -72,17 +72,17 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   if (main.busy() > 1.3 || share < 0.1 || input_share(profile) > 0.3) return std::nullopt;
   if (hottest_python(profile.stacks).line.share >= kHot) return std::nullopt;
   RunFinding finding;
-  finding.title = "the operators are small: one core computes, and Python takes a part of its time";
+  finding.title = "the operators are small: only one core computes, and Python takes a part of its time";
   finding.evidence = fmt::format(
-      "the main thread runs for {:.0f} % of the time and holds the interpreter's lock for {:.0f} %, spread over many "
-      "lines; its process uses {:.1f} of {:.1f} cores",
+      "the main thread runs for {:.0f} % of the time and holds the GIL for {:.0f} %, spread over many lines; its "
+      "process uses {:.1f} of {:.1f} cores",
       100 * main.thread_busy(), 100 * share, main.busy(), usable_cores(profile.machine));
   finding.changes = {
       "use larger batches, or compile the step",
       "use larger batches (unstarve batch-find finds the best), or compile the step: torch.compile(model)",
-      "use larger batches, compile the step by tf.function(jit_compile=True), or run several steps per call: "
+      "use larger batches, compile the step with tf.function(jit_compile=True), or run several steps per call: "
       "model.compile(steps_per_execution=10)",
-      "use larger batches, or compile the whole step by one jax.jit",
+      "use larger batches, or compile the whole step with one jax.jit",
       "use larger batches: unstarve batch-find finds the best"};
   finding.lost = share;
   return finding;
@@ -91,14 +91,14 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kPythonBound, kSmallSteps;
-const Rule kPythonBound{"python-bound",
-                        "outside of the loader, the main thread holds the interpreter's lock for 30 % of the time, for "
-                        "20 % in one function of the program and what it calls, except torch, TensorFlow and JAX",
-                        find_python};
+const Rule kPythonBound{
+    "python-bound",
+    "outside of the loader, the main thread holds the GIL (Python's global lock) for 30 % of the time, and for 20 % in "
+    "one function of the program and the functions that it calls, except those of torch, TensorFlow and JAX",
+    find_python};
 const Rule kSmallSteps{"small-steps",
-                       "the main thread runs or waits for a core for 70 % of the time and holds the interpreter's lock "
-                       "for 10 % without such "
-                       "a function; its process uses at most 1.3 cores",
+                       "the main thread runs or waits for a core for 70 % of the time and holds the GIL for 10 %, but "
+                       "no single function does as in python-bound; its process uses at most 1.3 cores",
                        find_small_steps};
 
 }  // namespace unstarve

@@ -76,7 +76,7 @@ TEST_CASE("what delays a rank") {
   CHECK(title([](RankUse& r) {
           r.run_delay = 0.4;
           r.host.throttled_share = 0.5;
-        }) == "the CPU quota of its container stops it");
+        }) == "the CPU quota of its container throttles it");
   CHECK(title([](RankUse& r) {
           r.run_delay = 0.4;
           r.host.foreign_cores = 7;

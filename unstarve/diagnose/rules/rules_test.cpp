@@ -205,7 +205,7 @@ TEST_CASE("memory that grows") {
   CHECK(found(profile) == Names{});
 }
 
-TEST_CASE("threads of operators") {
+TEST_CASE("operator threads") {
   RunProfile profile = run(19, {});
   profile.machine.affinity_cores = 2;
   profile.processes[0].run_delay_s = 60;
@@ -222,7 +222,7 @@ TEST_CASE("threads of operators") {
   CHECK(found(profile) == Names{});
 }
 
-TEST_CASE("threads of operators wait in a loop while the main thread prepares batches") {
+TEST_CASE("operator threads wait in a loop while the main thread prepares batches") {
   RunProfile profile = run(19.5, {});
   profile.machine.affinity_cores = 2;
   profile.processes[0].busiest_thread_s = 9.8;
@@ -255,7 +255,7 @@ TEST_CASE("threads of operators wait in a loop while the main thread prepares ba
   CHECK(spinning_cores(profile) == 0);
 }
 
-TEST_CASE("threads of operators wait for each other, on cores that workers need") {
+TEST_CASE("operator threads wait for each other, on cores that workers need") {
   RunProfile profile = run(8.5, {5.5, 5.5});
   profile.machine.affinity_cores = 2;
   for (ProcessUse& use : profile.processes) use.run_delay_s = 4.5;

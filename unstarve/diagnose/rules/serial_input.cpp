@@ -34,7 +34,7 @@ std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
       fmt::format("the main thread is in the loader for {:.0f} % of the time; {:.1f} of {:.1f} cores are free",
                   100 * input, free_cores(profile), usable_cores(profile.machine));
   if (spinning >= kFewestSpinning)
-    finding.evidence += fmt::format("; on {:.1f} cores, threads of operators wait for work in a loop", spinning);
+    finding.evidence += fmt::format("; operator threads busy-wait on {:.1f} cores", spinning);
   const int workers = std::max(1, static_cast<int>(std::min(input * possible + 0.99, usable_cores(profile.machine))));
   const std::string spread = "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end";
   finding.changes = {

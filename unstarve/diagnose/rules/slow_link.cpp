@@ -37,7 +37,7 @@ std::optional<RunFinding> find_slow_link(const RunProfile& profile) {
   finding.title = narrow ? "batches are copied to the GPU over a slower PCIe link than it supports"
                          : "batches are copied to the GPU from another NUMA node";
   if (narrow) {
-    finding.change = "use a slot with all lanes, check the card's seat and the firmware's settings" +
+    finding.change = "use a slot with all lanes, reseat the card, and check the firmware settings" +
                      (finding.change.empty() ? "" : "; " + finding.change);
   }
   finding.lost = kLost;
@@ -47,10 +47,9 @@ std::optional<RunFinding> find_slow_link(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kSlowLink;
-const Rule kSlowLink{
-    "slow-link",
-    "while a GPU of the program is busy, its PCIe link has fewer lanes or a lower generation than card "
-    "and slot permit; or the program is bound to CPUs of other NUMA nodes than that of the GPU",
-    find_slow_link};
+const Rule kSlowLink{"slow-link",
+                     "while a GPU of the program is busy, its PCIe link has fewer lanes or a lower generation than the "
+                     "card and the slot support; or the program is bound to CPUs of another NUMA node than the GPU",
+                     find_slow_link};
 
 }  // namespace unstarve

@@ -42,9 +42,9 @@ std::optional<RunFinding> find_slow_reads(const RunProfile& profile) {
   RunFinding finding;
   const bool network = reads.sockets > reads.files;
   const RoleSum reader = sum_of(profile, reads.workers ? ProcessRole::kLoader : ProcessRole::kMain);
-  finding.title = fmt::format("the loader waits for {}, one read after the other", network ? "a server" : "slow files");
+  finding.title = fmt::format("the loader waits for {}, one read at a time", network ? "a server" : "slow files");
   finding.evidence =
-      fmt::format("{} in reads of {} for {:.0f} % of the time, and on a core for {:.0f} %",
+      fmt::format("{} reading {} for {:.0f} % of the time, and on a core for {:.0f} %",
                   reads.workers ? "workers are" : "the main thread is", network ? "sockets" : "files",
                   100 * (reads.files + reads.sockets), 100 * (reads.workers ? reader.busy() : reader.thread_busy()));
   finding.changes = {
@@ -68,8 +68,8 @@ std::optional<RunFinding> find_slow_reads(const RunProfile& profile) {
 
 extern const Rule kSlowReads;
 const Rule kSlowReads{"slow-reads",
-                      "workers are in reads of files or sockets for 40 % of the time, and the main thread waits for "
-                      "them for 10 %; or, without workers, the main thread is in such reads for 10 %",
+                      "workers read from files or sockets for 40 % of the time, and the main thread waits for them for "
+                      "10 %; or, without workers, the main thread reads from them for 10 %",
                       find_slow_reads};
 
 }  // namespace unstarve

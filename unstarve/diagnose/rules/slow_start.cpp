@@ -105,10 +105,10 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kSlowStart;
-const Rule kSlowStart{"slow-start",
-                      "un.step() marks 16 to 2048 steps, and the time to the end of the first one, and what further "
-                      "steps take more than the median until one takes less than 1.5 times the median, are 20 % of "
-                      "the run and two seconds",
-                      find_slow_start};
+const Rule kSlowStart{
+    "slow-start",
+    "un.step() marks 16 to 2048 steps; the time until the end of the first step, plus the excess of the next steps "
+    "over the median until a step takes less than 1.5 times the median, is 20 % of the run and at least two seconds",
+    find_slow_start};
 
 }  // namespace unstarve

@@ -28,21 +28,20 @@ std::optional<RunFinding> find_small_files(const RunProfile& profile) {
   const auto changed = static_cast<double>(files.changed);
   if (files.samples < kFewestSamples || small < kSmall * samples || changed < kChanged * samples) return std::nullopt;
   RunFinding finding;
-  finding.title = "the data consists of many small files, and each of them waits for its own requests";
+  finding.title = "the data consists of many small files, and each file needs its own requests";
   finding.evidence = fmt::format(
-      "{} in reads of files for {:.0f} % of the time; {:.0f} % of {} samples found another file than before; the "
-      "mean size of small ones is {:.0f} kB; storage delivers {:.1f} MB/s",
+      "{} reading files for {:.0f} % of the time; {:.0f} % of {} samples are in another file than the previous sample; "
+      "the mean size of small files is {:.0f} kB; storage delivers {:.1f} MB/s",
       reads.workers ? "workers are" : "the main thread is", 100 * reads.files, 100 * changed / samples, files.samples,
       1e-3 * static_cast<double>(files.small_bytes) / small, 1e-6 * storage / steady_seconds(profile));
-  finding.changes = {
-      "pack the files into shards and read these in order (unstarve pack)",
-      "pack the files into shards (unstarve pack, or webdataset.ShardWriter), and read these in order in an "
-      "IterableDataset",
-      "pack the files into shards of TFRecords (tf.io.TFRecordWriter), and read these by "
-      "tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)",
-      "pack the files into shards of ArrayRecord, and read these by grain.ArrayRecordDataSource(files), or by "
-      "unstarve.open() after unstarve pack",
-      "unstarve pack FOLDER, then open the packed file"};
+  finding.changes = {"pack the files into shards (unstarve pack) and read the shards in order",
+                     "pack the files into shards (unstarve pack, or webdataset.ShardWriter), and read the shards in "
+                     "order in an IterableDataset",
+                     "pack the files into shards of TFRecords (tf.io.TFRecordWriter), and read them with "
+                     "tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE)",
+                     "pack the files into shards of ArrayRecord, and read them with "
+                     "grain.ArrayRecordDataSource(files); or run unstarve pack and read with unstarve.open()",
+                     "unstarve pack FOLDER, then open the packed file"};
   if (reads.workers) {  // a bound: the storage may not deliver the bytes faster
     finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
     finding.lost = std::max(lost_by(finding.gain), 0.01);
@@ -58,9 +57,10 @@ std::optional<RunFinding> find_small_files(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kSmallFiles;
-const Rule kSmallFiles{"small-files",
-                       "as slow-reads, for files; and of 10 or more samples of threads that read a file, 80 % found "
-                       "one of at most 256 KiB, and 50 % another one than the thread's sample before",
-                       find_small_files};
+const Rule kSmallFiles{
+    "small-files",
+    "the conditions of slow-reads apply to files; and of 10 or more samples of threads that read a file, 80 % are in a "
+    "file of at most 256 KiB, and 50 % in another file than the previous sample of the thread",
+    find_small_files};
 
 }  // namespace unstarve

@@ -1,4 +1,4 @@
-// Threads of operators need cores that the loader, or other programs, use. Each waits in a loop for the others, also
+// Operator threads need cores that the loader, or other programs, use. Each waits in a loop for the others, also
 // for those that have no core, and so takes cores from the loader.
 
 #include <fmt/format.h>
@@ -42,13 +42,13 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
   if (operators.runnable < std::max(0.8 * computes, 0.3)) return std::nullopt;
   const double cores = usable_cores(profile.machine);
   RunFinding finding;
-  finding.title = "threads of operators wait for each other in a loop, on cores that others need";
+  finding.title = "operator threads busy-wait on cores that other threads need";
   finding.evidence = fmt::format(
-      "of the time in which the main process could run, it waited for a core for {:.0f} %; next to its operators, "
-      "{:.1f} threads that prepare data could run, and other programs used {:.1f} of {:.1f} cores",
+      "the main process waited for a core for {:.0f} % of the time in which it could run; {:.1f} threads that prepare "
+      "data could run at the same time, and other programs used {:.1f} of {:.1f} cores",
       100 * main.delayed(), preparation.runnable, foreign, cores);
   const int fitting = std::max(1, static_cast<int>((cores - foreign - preparation.runnable) / main.processes));
-  const std::string fewer = "use fewer threads for operators than there are cores: ";
+  const std::string fewer = "use fewer operator threads than cores: ";
   finding.changes = {fmt::format("{}the variable OMP_NUM_THREADS={}", fewer, fitting),
                      fmt::format("{}torch.set_num_threads({}) in the main process, or the variable OMP_NUM_THREADS={}",
                                  fewer, fitting, fitting),
@@ -64,11 +64,12 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kSpinningThreads;
-const Rule kSpinningThreads{"spinning-threads",
-                            "of the time in which it could run, the main process waited for a core for 30 %, less than "
-                            "half a core per main process is free, threads that prepare data and other programs could "
-                            "use 0.3 cores, and threads with the name of the main thread that execute no Python could "
-                            "run for 80 % of the time in which it does not wait for batches, and for 0.3 of all time",
-                            find_spinning_threads};
+const Rule kSpinningThreads{
+    "spinning-threads",
+    "the main process waited for a core for 30 % of the time in which it could run, less than half a core per main "
+    "process is free, and threads that prepare data and other programs could use 0.3 cores; threads with the name of "
+    "the main thread that execute no Python are runnable for 80 % of the time in which the main thread does not wait "
+    "for batches, and for 30 % of all time",
+    find_spinning_threads};
 
 }  // namespace unstarve

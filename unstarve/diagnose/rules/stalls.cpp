@@ -82,7 +82,7 @@ std::optional<RunFinding> find_compilation(const RunProfile& profile) {
   return find_stall(
       profile,
       {Activity::kCompile,
-       "graphs are compiled again and again",
+       "graphs are recompiled repeatedly",
        {"keep shapes and types of the arguments constant: pad or drop the last batch",
         "keep shapes constant: DataLoader(drop_last=True) or padding; or mark dynamic sizes: "
         "torch.compile(dynamic=True)",

@@ -51,8 +51,8 @@ std::optional<RunFinding> find_storage_wait(const RunProfile& profile) {
 
 extern const Rule kStorageWait;
 const Rule kStorageWait{"storage-wait",
-                        "some task waited for a device for 20 % of the time, the main process waited as long, and "
-                        "storage delivered 1 MB/s and a tenth of the bytes that were read",
+                        "tasks waited for a device for 20 % of the time, the main process waited for as long, and "
+                        "storage delivered at least 1 MB/s and a tenth of the bytes that were read",
                         find_storage_wait};
 
 }  // namespace unstarve

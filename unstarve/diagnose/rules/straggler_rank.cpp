@@ -79,8 +79,8 @@ std::optional<Straggler> by_stalls(std::span<const RankUse> ranks) {
   result.lost = own - others;
   if (result.lost < kLeast || others > 0.5 * own) return std::nullopt;
   result.evidence =
-      fmt::format("loader, checkpoints and logs take {:.0f} % of its time, {:.0f} % of that of the others", 100 * own,
-                  100 * others);
+      fmt::format("loader, checkpoints and logs take {:.0f} % of its time, and {:.0f} % of the time of the others",
+                  100 * own, 100 * others);
   return result;
 }
 
@@ -102,8 +102,8 @@ class Comparison {
   [[nodiscard]] StragglerCause share(const Figure& figure, const char* title, const char* does,
                                      const char* change) const {
     return {excess(figure), title,
-            fmt::format("its main thread {} for {:.0f} % of the time, those of the others for {:.0f} %", does,
-                        100 * figure(straggler()), 100 * of_others(ranks_, straggler_, figure)),
+            fmt::format("its main thread {} for {:.0f} % of the time, the main threads of the others for {:.0f} %",
+                        does, 100 * figure(straggler()), 100 * of_others(ranks_, straggler_, figure)),
             change};
   }
 
@@ -115,19 +115,19 @@ class Comparison {
 StragglerCause run_delay_cause(const Comparison& compare) {
   StragglerCause cause =
       compare.share([](const RankUse& r) { return r.run_delay; }, "its main thread waits for a core",
-                    "could run, but waited for a core,", "give each rank cores of its own (taskset, cpusets)");
+                    "could run, but waited for a core,", "reserve cores for each rank (taskset, cpusets)");
   const auto throttled = [](const RankUse& rank) { return rank.host.throttled_share; };
   const auto foreign = [](const RankUse& rank) { return rank.host.foreign_cores; };
   if (compare.excess(throttled) >= kCause) {
-    cause.title = "the CPU quota of its container stops it";
+    cause.title = "the CPU quota of its container throttles it";
     cause.evidence +=
-        fmt::format("; it was stopped in {:.0f} % of the quota's periods", 100 * throttled(compare.straggler()));
+        fmt::format("; it was throttled in {:.0f} % of the quota's periods", 100 * throttled(compare.straggler()));
     cause.change = "give its container the same quota as the others";
   } else if (compare.excess(foreign) >= 0.5) {
     cause.title = "other programs use the cores of its host";
     cause.evidence += fmt::format("; other programs use {:.1f} of {:.0f} cores of its host",
                                   foreign(compare.straggler()), compare.straggler().host.usable_cores);
-    cause.change = "end the other programs on its host";
+    cause.change = "stop the other programs on its host";
   }
   return cause;
 }
@@ -141,15 +141,15 @@ StragglerCause own_threads_cause(const Comparison& compare) {
   if (excess < 0.3 || compare.excess([](const RankUse& rank) { return rank.main_cores; }) > 0.5 * excess) return cause;
   cause.weight = std::min(excess, 1.0);
   cause.title = "other threads of its process compute";
-  cause.evidence = fmt::format("they use {:.1f} cores, those of the others {:.1f}", threads(compare.straggler()),
+  cause.evidence = fmt::format("they use {:.1f} cores, and {:.1f} in the other ranks", threads(compare.straggler()),
                                threads(compare.straggler()) - excess);
-  cause.change = "move this work to another process, or remove it: it takes the interpreter's lock or the cores";
+  cause.change = "move this work to another process, or remove it: it occupies the GIL or the cores";
   return cause;
 }
 
 StragglerCause computing_cause(const Comparison& compare) {
   StragglerCause cause = compare.share([](const RankUse& r) { return r.main_cores; }, "its main thread computes longer",
-                                       "computes", "compare the sizes of its batches with those of the other ranks");
+                                       "computes", "compare its batch sizes with the other ranks");
   const RankStacks& stacks = compare.straggler().stacks;
   if (!stacks.hottest.empty()) {
     cause.evidence += fmt::format("; it is in {} for {:.0f} %", stacks.hottest, 100 * stacks.hottest_share);
@@ -163,9 +163,9 @@ StragglerCause faults_cause(const Comparison& compare) {
   const double excess = compare.excess(faults);
   if (excess < 100) return {};
   return {kCause, "its memory is read from a device",
-          fmt::format("{:.0f} page faults per second wait for a device, {:.0f} of the others",
+          fmt::format("{:.0f} page faults per second wait for a device, {:.0f} in the other ranks",
                       faults(compare.straggler()), faults(compare.straggler()) - excess),
-          "give its host more memory, or end what uses it"};
+          "add memory to its host, or stop the programs that use it"};
 }
 
 // Largest difference first.
@@ -173,7 +173,7 @@ std::vector<StragglerCause> causes_of(const Comparison& compare) {
   std::vector<StragglerCause> causes{
       compare.share([](const RankUse& r) { return r.stacks.input; }, "its main thread waits for its loader",
                     "is in the loader",
-                    "give it as many workers and as fast a storage as the others, and shards of the same size"),
+                    "give it as many workers, as fast storage and shards of the same size as the others have"),
       compare.share([](const RankUse& r) { return r.stacks.checkpoint; }, "it saves checkpoints", "saves checkpoints",
                     "save checkpoints less often, in a thread, or by all ranks (torch.distributed.checkpoint)"),
       compare.share([](const RankUse& r) { return r.stacks.logging; }, "it writes logs", "writes logs",
@@ -181,9 +181,9 @@ std::vector<StragglerCause> causes_of(const Comparison& compare) {
       compare.share([](const RankUse& r) { return r.stacks.compilation; }, "it compiles", "compiles",
                     "give all ranks inputs of the same shapes"),
       compare.share([](const RankUse& r) { return r.file_wait; }, "it waits for files", "waits for files",
-                    "compare the storage of its host with that of the others"),
+                    "compare the storage of its host with the other hosts"),
       compare.share([](const RankUse& r) { return r.network_wait; }, "it waits for the network", "waits for sockets",
-                    "compare the network of its host with that of the others"),
+                    "compare the network of its host with the other hosts"),
       compare.share([](const RankUse& r) { return r.sleep_wait; }, "its main thread sleeps", "sleeps",
                     "remove the sleep"),
       run_delay_cause(compare),
@@ -230,9 +230,9 @@ std::optional<RunFinding> find_straggler_rank(const RunProfile& profile) {
   finding.evidence = straggler->evidence;
   for (std::size_t i = 0; i < std::min<std::size_t>(causes.size(), 3); ++i)
     finding.evidence += "; " + causes[i].evidence;
-  finding.change =
-      causes.empty() ? "compare its device (clock, temperature, other programs) and its links with those of the others"
-                     : causes[0].change;
+  finding.change = causes.empty()
+                       ? "compare its device (clock, temperature, other programs) and its links with the other ranks"
+                       : causes[0].change;
   finding.lost = std::min(straggler->lost, 1.0);
   finding.gain = gain_without(finding.lost);
   return finding;
@@ -242,10 +242,10 @@ std::optional<RunFinding> find_straggler_rank(const RunProfile& profile) {
 
 extern const Rule kStragglerRank;
 const Rule kStragglerRank{"straggler-rank",
-                          "of several ranks that end their steps together, one is in the exchange for 30 % of the time "
-                          "less than the others; or 15 % less, and something delays it for 5 % of the time more than "
-                          "them; or 10 % less, and something delays it for 30 %; or loader, checkpoints and logs take "
-                          "10 % of its time more, and twice as much, as of theirs",
+                          "several ranks end their steps together, and one of them spends less time in the exchange "
+                          "than the others: 30 % of the time less; or 15 % less, and something delays it for 5 % of "
+                          "the time more than the others; or 10 % less, and something delays it for 30 %; or loader, "
+                          "checkpoints and logs take 10 % of the time more, and twice as much, as in the others",
                           find_straggler_rank};
 
 }  // namespace unstarve

@@ -185,7 +185,7 @@ double spinning_cores(const RunProfile& profile) {
 }
 
 Changes no_spinning() {
-  const std::string sleep = "let threads of operators sleep while they wait: ";
+  const std::string sleep = "let operator threads sleep while they wait: ";
   const std::string passive = "the variable OMP_WAIT_POLICY=passive";
   return {sleep + passive, sleep + "torch.set_num_threads(1) in the main process, or " + passive,
           sleep + "tf.config.threading.set_intra_op_parallelism_threads(1), or " + passive,

@@ -52,7 +52,7 @@ std::string arithmetic_of(const TraceUse& trace) {
                                  1e-12 * (work.operations_16 + work.operations_32) / seconds);
   if (const PeakRate* const peak = peak_of(std::ranges::find_if(trace.devices, works)->name))
     text += fmt::format(
-        ", {:.0f} % of what {} can at most",
+        ", {:.0f} % of the peak of {}",
         100 * (1e-12 * work.operations_16 / peak->of_16_bits + 1e-12 * work.operations_32 / peak->of_float32) / seconds,
         count > 1 ? "these devices" : "this device");
   return text;
@@ -72,7 +72,7 @@ std::optional<RunFinding> find_accelerator_full(const RunProfile& profile) {
   RunFinding finding;
   finding.title =
       fmt::format("the accelerator is busy for {:.0f} % of the time; a faster loader would not help", 100 * busy);
-  finding.evidence = "the time of kernels by name:";
+  finding.evidence = "time by kernel name:";
   for (std::size_t i = 0; i < std::min<std::size_t>(trace.kernels.size(), 3); ++i) {
     finding.evidence += fmt::format("{} {} {:.0f} %", i > 0 ? "," : "", trace.kernels[i].name.substr(0, 60),
                                     100 * share_of(trace, trace.kernels[i].seconds));
@@ -88,8 +88,8 @@ std::optional<RunFinding> find_accelerator_full(const RunProfile& profile) {
 
 extern const Rule kAcceleratorFull;
 const Rule kAcceleratorFull{"accelerator-full",
-                            "on every accelerator that is used, a kernel runs for 90 % of the time; of PyTorch's "
-                            "traces with `record_shapes=True`, with the share of the peak arithmetic",
+                            "every used accelerator runs kernels for 90 % of the time; PyTorch traces with "
+                            "`record_shapes=True` also show the share of the peak arithmetic",
                             find_accelerator_full};
 
 }  // namespace unstarve

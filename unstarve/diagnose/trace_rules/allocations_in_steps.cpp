@@ -19,7 +19,7 @@ std::optional<RunFinding> find_allocations_in_steps(const RunProfile& profile) {
   const CallUse& calls = trace.runtime.allocations;
   RunFinding finding;
   finding.title = "memory of the accelerator is allocated and freed within steps";
-  finding.evidence = fmt::format("{:.1f} calls {} that allocate or free; no accelerator works for {}",
+  finding.evidence = fmt::format("{:.1f} calls {} that allocate or free; all accelerators are idle for {}",
                                  rate_of(trace, static_cast<double>(calls.count)), rate_unit(trace),
                                  time_of(trace, trace.idle.allocation_s));
   finding.changes = {"",
@@ -35,9 +35,9 @@ std::optional<RunFinding> find_allocations_in_steps(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kAllocationsInSteps;
-const Rule kAllocationsInSteps{"allocations-in-steps",
-                               "the host allocates or frees memory of the accelerator for 2 % of the step, while no "
-                               "accelerator works",
-                               find_allocations_in_steps};
+const Rule kAllocationsInSteps{
+    "allocations-in-steps",
+    "the host allocates or frees memory of the accelerator for 2 % of the step, while all accelerators are idle",
+    find_allocations_in_steps};
 
 }  // namespace unstarve

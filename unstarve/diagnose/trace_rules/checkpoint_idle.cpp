@@ -35,7 +35,7 @@ std::optional<RunFinding> find_checkpoint_idle(const RunProfile& profile) {
 
 extern const Rule kCheckpointIdle;
 const Rule kCheckpointIdle{"checkpoint-idle",
-                           "the main thread saves a checkpoint for 2 % of the time, while no accelerator works",
+                           "the main thread saves a checkpoint for 2 % of the time, while all accelerators are idle",
                            find_checkpoint_idle};
 
 }  // namespace unstarve

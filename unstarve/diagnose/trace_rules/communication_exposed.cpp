@@ -20,7 +20,7 @@ std::optional<RunFinding> find_communication_exposed(const RunProfile& profile) 
   double total = 0;
   for (const DeviceUse& device : trace.devices) total += device.collective_s;
   RunFinding finding;
-  finding.title = "the accelerator waits for communication with others";
+  finding.title = "the accelerator waits for communication with other ranks";
   finding.evidence = fmt::format("collectives take {} in which no kernel runs, {:.0f} % of their time",
                                  time_of(trace, exposed), 100 * std::min(exposed / std::max(total, 1e-9), 1.0));
   finding.changes = {
@@ -38,7 +38,7 @@ std::optional<RunFinding> find_communication_exposed(const RunProfile& profile) 
 }  // namespace
 
 extern const Rule kCommunicationExposed;
-const Rule kCommunicationExposed{"communication-exposed", "collectives take 5 % of the step in which no kernel runs",
+const Rule kCommunicationExposed{"communication-exposed", "for 5 % of the step, collectives run while no kernel runs",
                                  find_communication_exposed};
 
 }  // namespace unstarve

@@ -36,8 +36,8 @@ std::optional<RunFinding> find_cpu_fallback(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "operators run on the CPU within steps, while the accelerator waits for their results";
   finding.evidence = fmt::format(
-      "{:.1f} times {}, data are copied to the host, and results back: {} in these copies; no accelerator "
-      "works for {}; {}",
+      "{:.1f} times {}, data are copied to the host, and results back: {} in these copies; all accelerators are idle "
+      "for {}; {}",
       rate_of(trace, static_cast<double>(trace.fallback.count)), rate_unit(trace),
       format_bytes(
           static_cast<std::uint64_t>(std::max(rate_of(trace, static_cast<double>(trace.fallback.bytes)), 0.0))),
@@ -59,8 +59,8 @@ std::optional<RunFinding> find_cpu_fallback(const RunProfile& profile) {
 
 extern const Rule kCpuFallback;
 const Rule kCpuFallback{"cpu-fallback",
-                        "operators that run on the CPU between a copy to the host and one to the accelerator take 3 "
-                        "% of the step, in which no accelerator works",
+                        "for 3 % of the step, operators run on the CPU between a copy to the host and a copy to the "
+                        "accelerator, while all accelerators are idle",
                         find_cpu_fallback};
 
 }  // namespace unstarve

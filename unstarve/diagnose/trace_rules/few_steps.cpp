@@ -34,7 +34,7 @@ std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
   if (!few && overhead < 0.03 && trace.left_out == 0) return std::nullopt;
   RunFinding finding;
   std::string record;  // what to change about the recording, apart from the steps
-  finding.title = "the trace permits no firm conclusion";
+  finding.title = "the trace is not sufficient for a reliable diagnosis";
   if (few) {
     finding.evidence = trace.steps.empty() ? "it has no steps"
                                            : fmt::format("it has {} step{} that can be evaluated", trace.steps.size(),
@@ -60,8 +60,8 @@ std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
 
 extern const Rule kFewSteps;
 const Rule kFewSteps{"few-steps",
-                     "fewer than 5 steps without the first one, the profiler reports that it took 3 % of the time, or "
-                     "events were left out",
+                     "there are fewer than 5 steps after the first one, the profiler reports that it took 3 % of the "
+                     "time, or events were left out",
                      find_few_steps};
 
 }  // namespace unstarve

@@ -34,7 +34,7 @@ std::optional<RunFinding> find_float_copies(const RunProfile& profile) {
   finding.changes = {
       what, what + ": images.to(device, non_blocking=True).float().sub_(mean).div_(std)",
       what +
-          ": keep tf.uint8 in the dataset, and begin the model by keras.layers.Rescaling and "
+          ": keep tf.uint8 in the dataset, and begin the model with keras.layers.Rescaling and "
           "keras.layers.Normalization",
       what + ": jax.device_put(images), then (images.astype(jnp.float32) - mean) / std inside of the jitted step",
       what + ": to_torch(device, normalize=un.IMAGENET) does so"};
@@ -46,10 +46,10 @@ std::optional<RunFinding> find_float_copies(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kFloatCopies;
-const Rule kFloatCopies{"float32-copies",
-                        "at least half of the bytes copied to the accelerator are float32 in 4 dimensions "
-                        "(record_shapes=True shows it), and three quarters of their time without a kernel are 2 % of "
-                        "the step",
-                        find_float_copies};
+const Rule kFloatCopies{
+    "float32-copies",
+    "at least half of the bytes copied to the accelerator are float32 tensors of 4 dimensions (requires "
+    "record_shapes=True), and three quarters of their copying time without a kernel are 2 % of the step",
+    find_float_copies};
 
 }  // namespace unstarve

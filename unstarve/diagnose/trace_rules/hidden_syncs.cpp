@@ -22,7 +22,7 @@ std::optional<RunFinding> find_hidden_syncs(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the host waits for the accelerator within steps, which then waits for new work";
   finding.evidence = fmt::format(
-      "{:.1f} synchronisations and {:.1f} small copies to the host {}; after them, no accelerator works for {}",
+      "{:.1f} synchronisations and {:.1f} small copies to the host {}; after them, all accelerators are idle for {}",
       rate_of(trace, static_cast<double>(trace.runtime.synchronisations.count)),
       rate_of(trace, static_cast<double>(small_reads)), rate_unit(trace), time_of(trace, trace.idle.synchronisation_s));
   finding.changes = {
@@ -40,7 +40,7 @@ std::optional<RunFinding> find_hidden_syncs(const RunProfile& profile) {
 
 extern const Rule kHiddenSyncs;
 const Rule kHiddenSyncs{"hidden-syncs",
-                        "after the host has waited for the accelerator, no accelerator works for 3 % of the step",
+                        "after the host has waited for the accelerator, all accelerators are idle for 3 % of the step",
                         find_hidden_syncs};
 
 }  // namespace unstarve

@@ -27,8 +27,7 @@ std::optional<RunFinding> find_input_wait(const RunProfile& profile) {
                    "the number of cores"
                  : "use more workers (num_workers, prefetch_factor), or a loader that needs less CPU time per "
                    "sample; unstarve watch shows whether cores are free",
-      "use dataset.map(f, num_parallel_calls=tf.data.AUTOTUNE) and end the pipeline by "
-      ".prefetch(tf.data.AUTOTUNE)",
+      "use dataset.map(f, num_parallel_calls=tf.data.AUTOTUNE) and end the pipeline with .prefetch(tf.data.AUTOTUNE)",
       "prepare the next batches in other threads or processes, and keep two of them ready",
       "let unstarve tune choose threads, prefetch and read-ahead; unstarve bench shows the slowest stage"};
   finding.lost = lost;
@@ -40,7 +39,7 @@ std::optional<RunFinding> find_input_wait(const RunProfile& profile) {
 
 extern const Rule kInputWait;
 const Rule kInputWait{"input-wait",
-                      "the main thread waits for the loader for 5 % of the step, while no accelerator works",
+                      "the main thread waits for the loader for 5 % of the step, while all accelerators are idle",
                       find_input_wait};
 
 }  // namespace unstarve

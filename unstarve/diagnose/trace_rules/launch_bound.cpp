@@ -24,8 +24,8 @@ std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
                       ? "the accelerator waits for launches: its kernels are shorter than launching them takes"
                       : "the accelerator waits for the main thread, which does other work";
   finding.evidence = fmt::format(
-      "no accelerator works for {}, while the host neither loads, waits nor allocates; {:.0f} kernels {}, half "
-      "of them shorter than {:.0f} us",
+      "all accelerators are idle for {}, while the host neither loads, waits nor allocates; {:.0f} kernels {}, half of "
+      "them shorter than {:.0f} us",
       time_of(trace, idle_s), rate_of(trace, static_cast<double>(trace.runtime.kernels)), rate_unit(trace),
       1e6 * trace.runtime.median_kernel_s);
   if (!short_kernels && !trace.operators.empty()) {
@@ -33,13 +33,13 @@ std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
                                     time_of(trace, trace.operators[0].seconds));
   }
   if (short_kernels) {
-    finding.changes = {"",
-                       "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs, a fused optimiser "
-                       "(fused=True), or a larger batch",
-                       "use tf.function(jit_compile=True), or a larger batch",
-                       "compile the whole step by one jax.jit, run several steps in jax.lax.scan, or use a larger "
-                       "batch",
-                       "use a larger batch: unstarve batch-find finds the best"};
+    finding.changes = {
+        "",
+        "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs, a fused optimiser "
+        "(fused=True), or a larger batch",
+        "use tf.function(jit_compile=True), or a larger batch",
+        "compile the whole step with one jax.jit, run several steps in jax.lax.scan, or use a larger batch",
+        "use a larger batch: unstarve batch-find finds the best"};
   } else {
     finding.change =
         "move work of the main thread (metrics, preprocessing, Python loops) to the workers of the loader, to the "
@@ -54,8 +54,8 @@ std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
 
 extern const Rule kLaunchBound;
 const Rule kLaunchBound{"launch-bound",
-                        "no accelerator works for 10 % of the step, while the host neither waits for it nor for the "
-                        "loader, nor allocates, saves or logs",
+                        "all accelerators are idle for 10 % of the step, while the host neither waits for them or for "
+                        "the loader, nor allocates, saves or logs",
                         find_launch_bound};
 
 }  // namespace unstarve

@@ -34,7 +34,7 @@ std::optional<RunFinding> find_logging_idle(const RunProfile& profile) {
 }  // namespace
 
 extern const Rule kLoggingIdle;
-const Rule kLoggingIdle{"logging-idle", "the main thread logs for 2 % of the time, while no accelerator works",
+const Rule kLoggingIdle{"logging-idle", "the main thread logs for 2 % of the time, while all accelerators are idle",
                         find_logging_idle};
 
 }  // namespace unstarve

@@ -25,10 +25,9 @@ std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
   RunFinding finding;
   finding.title = "the memory of the accelerator permits a larger batch, with fewer launches per sample";
   finding.evidence = fmt::format(
-      "at most {:.0f} % of the memory was reserved; no accelerator works for {}, "
-      "while the host launches",
+      "at most {:.0f} % of the memory was reserved; all accelerators are idle for {}, while the host launches",
       100 * used, time_of(trace, trace.idle.launch_s));
-  finding.change = "use twice the batch size, with the learning rate adapted to it";
+  finding.change = "double the batch size, and scale the learning rate";
   finding.lost = launch / 2;
   finding.gain = gain_without(finding.lost);
   return finding;
@@ -38,8 +37,8 @@ std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
 
 extern const Rule kMemoryHeadroom;
 const Rule kMemoryHeadroom{"memory-headroom",
-                           "at most half of the memory was reserved (in traces, profile_memory=True shows it), and no "
-                           "accelerator works for 10 % of the step because of launches",
+                           "at most half of the memory was reserved (in traces, requires profile_memory=True), and all "
+                           "accelerators are idle for 10 % of the step because of launches",
                            find_memory_headroom};
 
 }  // namespace unstarve

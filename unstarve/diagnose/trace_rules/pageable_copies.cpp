@@ -24,7 +24,7 @@ std::optional<RunFinding> find_pageable_copies(const RunProfile& profile) {
                   1e-6 * rate_of(trace, static_cast<double>(copies.bytes)), rate_unit(trace),
                   1e-9 * static_cast<double>(copies.bytes) / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
   finding.changes = {"", "use DataLoader(pin_memory=True) and batch.to(device, non_blocking=True)",
-                     "end the pipeline by dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
+                     "end the pipeline with dataset.apply(tf.data.experimental.prefetch_to_device(\"/GPU:0\"))",
                      "call jax.device_put for the next batch before the result of the current step is read",
                      "use to_torch(device), which copies from pinned memory"};
   finding.lost = lost;
@@ -36,7 +36,7 @@ std::optional<RunFinding> find_pageable_copies(const RunProfile& profile) {
 
 extern const Rule kPageableCopies;
 const Rule kPageableCopies{
-    "pageable-copies", "copies from pageable memory to the accelerator take 2 % of the step in which no kernel runs",
+    "pageable-copies", "for 2 % of the step, copies from pageable memory to the accelerator run while no kernel runs",
     find_pageable_copies};
 
 }  // namespace unstarve

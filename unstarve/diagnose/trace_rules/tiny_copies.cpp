@@ -43,7 +43,7 @@ std::optional<RunFinding> find_tiny_copies(const RunProfile& profile) {
 extern const Rule kTinyCopies;
 const Rule kTinyCopies{"tiny-copies",
                        "20 copies of at most 64 KiB per step between host and accelerator, whose calls take 2 % of the "
-                       "step while no accelerator works",
+                       "step while all accelerators are idle",
                        find_tiny_copies};
 
 }  // namespace unstarve

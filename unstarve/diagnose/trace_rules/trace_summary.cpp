@@ -49,7 +49,9 @@ std::string time_of(const TraceUse& trace, double seconds) {
                      100 * share_of(trace, seconds));
 }
 
-const char* while_idle(const TraceUse& trace) { return trace.devices.empty() ? "" : " in which no accelerator works"; }
+const char* while_idle(const TraceUse& trace) {
+  return trace.devices.empty() ? "" : " in which all accelerators are idle";
+}
 
 double median_step_s(const TraceUse& trace) {
   std::vector<double> seconds;

@@ -16,7 +16,7 @@ namespace unstarve {
 }
 // "3.1 ms of a step of 10.2 ms (30 %)", or "1.2 s of 4.0 s (30 %)" if the trace has no steps.
 [[nodiscard]] std::string time_of(const TraceUse& trace, double seconds);
-// " in which no accelerator works", or nothing if the trace has none.
+// " in which all accelerators are idle", or nothing if the trace has none.
 [[nodiscard]] const char* while_idle(const TraceUse& trace);
 // Mean per step; the sum if there are no steps.
 [[nodiscard]] double per_step(const TraceUse& trace, double count);

@@ -35,7 +35,7 @@ std::optional<RunFinding> find_unified_memory(const RunProfile& profile) {
       rate_of(trace, static_cast<double>(unified.gpu_faults)), rate_of(trace, static_cast<double>(unified.cpu_faults)),
       rate_unit(trace), time_of(trace, unified.stalled_s), time_of(trace, host), 1e-6 * rate_of(trace, moved),
       rate_unit(trace),
-      unified.thrashing > 0 ? fmt::format("; the driver noticed {} times that pages thrash", unified.thrashing) : "");
+      unified.thrashing > 0 ? fmt::format("; the driver reported page thrashing {} times", unified.thrashing) : "");
   const char* const general =
       "allocate on the accelerator and copy from pinned memory; or move pages before they are needed "
       "(cudaMemPrefetchAsync), and describe their use to the driver (cudaMemAdvise)";

@@ -154,7 +154,7 @@ class KernelLogParser {
       if (!window->has_kernels || !arrived || near) continue;
       window->has_kernels = false;
       if (log_.message.empty())
-        log_.message = "the times of some kernels are those of another clock, which another profiler may have chosen";
+        log_.message = "some kernels have times of another clock, which another profiler may have set";
     }
   }
 

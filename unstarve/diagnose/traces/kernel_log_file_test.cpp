@@ -93,7 +93,7 @@ TEST_CASE("windows whose kernels have another clock") {
   CHECK_FALSE(log.windows[0].has_kernels);
   CHECK(log.windows[1].has_kernels);
   CHECK(log.windows[2].has_kernels);  // without any kernel
-  CHECK_THAT(log.message, Contains("those of another clock"));
+  CHECK_THAT(log.message, Contains("some kernels have times of another clock"));
 }
 
 TEST_CASE("devices of a log") {

@@ -329,10 +329,9 @@ void read_kineto(JsonPull& json, const std::string& name, TraceEvents& events) {
   events.format = "Kineto";
   events.framework = Framework::kPyTorch;
   if (KinetoReader(json, events).read()) return;
-  throw Error(ErrorKind::kInput,
-              fmt::format("read trace {}: found JSON without events of PyTorch; expected a trace of torch.profiler. Of "
-                          "TensorFlow and JAX, pass the file *.xplane.pb.",
-                          name));
+  throw Error(ErrorKind::kInput, fmt::format("read trace {}: found JSON without events of PyTorch; expected a trace of "
+                                             "torch.profiler. For TensorFlow and JAX, pass the file *.xplane.pb.",
+                                             name));
 }
 
 }  // namespace unstarve

@@ -67,7 +67,7 @@ std::vector<std::string> memory_notes(const RunProfile& profile) {
     notes.push_back(fmt::format("/dev/shm: {} of {} used at most, by all programs", bytes_of(machine.shm_used_bytes),
                                 bytes_of(machine.shm_bytes)));
     if (machine.memory_limit_bytes > 0)
-      notes.back() += fmt::format("; it counts to the memory limit of {}", bytes_of(machine.memory_limit_bytes));
+      notes.back() += fmt::format("; it counts towards the memory limit of {}", bytes_of(machine.memory_limit_bytes));
   }
   if (const std::string locked = memory_of(profile.processes, &ProcessUse::locked_bytes); !locked.empty())
     notes.push_back("locked memory: " + locked);

@@ -21,7 +21,7 @@ bool counts_devices(const RunProfile& profile) { return is_of_trace(profile) && 
 std::string title_of_lost_time(const RunProfile& profile) {
   if (!counts_devices(profile)) return "Seconds of the main thread, by cause";
   const std::size_t devices = profile.trace->devices.size();
-  return fmt::format("GPU-seconds in which no accelerator works, by cause ({} accelerator{}{})", devices,
+  return fmt::format("GPU-seconds in which all accelerators are idle, by cause ({} accelerator{}{})", devices,
                      devices == 1 ? "" : "s",
                      profile.watching.seconds > 0
                          ? fmt::format(", in the {:.1f} s in which kernels were recorded", profile.trace->analysed_s)

@@ -78,7 +78,7 @@ std::string gap_end_text(double seconds) {
 // Milliseconds in gaps of each length; bins at the ends without gaps are left out.
 BarChart gaps_chart(const IdleGaps& gaps) {
   BarChart chart;
-  chart.title = "Time in which no accelerator works, by the length of the gap: ms, number of gaps";
+  chart.title = "Time in which all accelerators are idle, by the length of the gap: ms, number of gaps";
   chart.unit = "ms";
   for (std::size_t bin = 0; bin < gaps.count.size(); ++bin) {
     const bool before = std::all_of(gaps.count.begin(), gaps.count.begin() + static_cast<std::ptrdiff_t>(bin + 1),
@@ -126,7 +126,7 @@ FiguresTable devices_table(const TraceUse& trace) {
 }
 
 FiguresTable processes_with_kernels(const TraceUse& trace) {
-  return {fmt::format("Processes with kernels; charts and other figures of kernels are those of process {}",
+  return {fmt::format("Processes with kernels; charts and all other values of kernels are for process {}",
                       trace.processes.front().pid),
           {"process", "rank", "kernels", "steps", "ms per step", "busy", "memory", "growth per step", "not recorded"},
           kernel_process_rows(trace),
@@ -180,7 +180,7 @@ void add_trace(CurveSection& section, const TraceUse& trace) {
   if (!trace.kernels.empty()) section.tables.push_back(names_table("Kernels", trace.kernels, trace.analysed_s));
   if (!trace.operators.empty())
     section.tables.push_back(
-        names_table("Operators on the CPU, without those that they call", trace.operators, trace.analysed_s));
+        names_table("Operators on the CPU, without the operators that they call", trace.operators, trace.analysed_s));
 }
 
 }  // namespace unstarve

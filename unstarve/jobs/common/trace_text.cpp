@@ -54,8 +54,7 @@ std::string memory_of(const TraceUse& trace) {
   const double steps = std::max(static_cast<double>(trace.steps.size()), 1.0);
   const auto allocations = static_cast<double>(memory.allocations), releases = static_cast<double>(memory.releases);
   std::string text = fmt::format(
-      "\ndevice memory from CUDA: {} allocations of {} and {} releases{}; at most {} more than the least in a "
-      "window",
+      "\ndevice memory from CUDA: {} allocations of {} and {} releases{}; at most {} above the minimum of a window",
       format_rate(allocations / steps), bytes_text(static_cast<double>(memory.allocated_bytes) / steps),
       format_rate(releases / steps), trace.steps.empty() ? "" : " per step",
       bytes_text(static_cast<double>(memory.peak_bytes)));
@@ -80,9 +79,9 @@ std::string processes_of(const TraceUse& trace) {
     text += fmt::format("{:>8} {:>5} {:>9} {:>7} {:>10} {:>7} {:>12} {:>12}  {}\n", row[0], row[1], row[2], row[3],
                         row[4], row[5], row[6], row[7], row[8]);
   }
-  return fmt::format(
-      "\n{:>8} {:>5} {:>9} {:>7} {:>10} {:>7} {:>12} {:>12}\n{}the figures above are those of process {}\n", "process",
-      "rank", "kernels", "steps", "ms", "busy", "memory", "growth", text, trace.processes.front().pid);
+  return fmt::format("\n{:>8} {:>5} {:>9} {:>7} {:>10} {:>7} {:>12} {:>12}\n{}the values above are for process {}\n",
+                     "process", "rank", "kernels", "steps", "ms", "busy", "memory", "growth", text,
+                     trace.processes.front().pid);
 }
 
 std::string source_of(const TraceUse& trace) {

@@ -93,14 +93,13 @@ constexpr GpuProblem kGpuProblems[] = {
     {"power limit", describe_power, "the GPU computes more slowly under full load: restore the default",
      "sudo nvidia-smi -i {} -pl {:.0f}"},
     {"pcie link", describe_link,
-     "batches are copied to the GPU more slowly: use a slot with all lanes, check the card's seat and the firmware's "
+     "batches are copied to the GPU more slowly: use a slot with all lanes, reseat the card, and check the firmware "
      "settings. The link under load is shown by",
      "nvidia-smi -i {} --query-gpu=pcie.link.gen.current,pcie.link.width.current --format=csv -l 1"},
     {"gpu processes", describe_processes, "they share its time and memory, and measurements vary",
      "nvidia-smi -i {} --query-compute-apps=pid,process_name,used_memory --format=csv"},
     {"persistence mode", describe_persistence,
-     "without a program that uses the GPU, the driver releases it: every start then takes seconds, and settings are "
-     "lost",
+     "while no program uses the GPU, the driver releases it: every start then takes seconds, and settings are lost",
      "sudo nvidia-smi -i {} -pm 1"},
 };
 

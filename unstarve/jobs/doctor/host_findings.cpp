@@ -76,9 +76,10 @@ void check_numa(const MachineFacts& machine, DoctorFindings& findings) {
       {"numa",
        fmt::format("accelerators are at NUMA {} {}, this process runs on {}", nodes.size() == 1 ? "node" : "nodes",
                    fmt::join(nodes, ", "), process),
-       nodes.size() == 1 ? "batches cross the link between the nodes: keep loader and memory on that of the accelerator"
-                         : "batches cross the link between the nodes: start one process for each accelerator, on the "
-                           "node of that accelerator",
+       nodes.size() == 1
+           ? "batches cross the link between the nodes: keep loader and memory on the node of the accelerator"
+           : "batches cross the link between the nodes: start one process for each accelerator, on the "
+             "node of that accelerator",
        binding(nodes[0])});
 }
 
