@@ -65,8 +65,8 @@ BarChart lost_by_accelerators(const EmulatedAccelerators& run) {
   chart.title = fmt::format("Accelerator-seconds without computation, by cause: {}", name_of_emulation(run));
   chart.unit = "s";
   const double whole = run.use.computed_s + run.use.data_wait_s + run.use.job_wait_s;
-  for (const auto& [cause, seconds] :
-       {std::pair{"waiting for data", run.use.data_wait_s}, {"waiting for the job's others", run.use.job_wait_s}}) {
+  for (const auto& [cause, seconds] : {std::pair{"waiting for data", run.use.data_wait_s},
+                                       {"waiting for the other accelerators", run.use.job_wait_s}}) {
     if (seconds > 0)
       chart.bars.push_back(
           plain_bar(cause, seconds, fmt::format("{:.2f} s, {}", seconds, format_percent(seconds / whole))));
@@ -96,7 +96,7 @@ CurveChart accelerator_steps_chart(const EmulatedAccelerators& run) {
   };
   add("waiting for data", &AcceleratorStep::begin_ns, &AcceleratorStep::ready_ns);
   add("compute", &AcceleratorStep::ready_ns, &AcceleratorStep::computed_ns);
-  add("waiting for the job's others", &AcceleratorStep::computed_ns, &AcceleratorStep::end_ns);
+  add("waiting for the other accelerators", &AcceleratorStep::computed_ns, &AcceleratorStep::end_ns);
   return chart;
 }
 
@@ -136,7 +136,7 @@ Recording recording_of(const CapacityResult& r, const std::string& command) {
       };
       add("wait for data", step.begin_ns, step.ready_ns);
       add("compute", step.ready_ns, step.computed_ns);
-      add("wait for the job's others", step.computed_ns, step.end_ns);
+      add("wait for the other accelerators", step.computed_ns, step.end_ns);
     }
     if (run.apart) continue;
     scalar("capacity/utilisation", run.accelerators, run.use.utilisation);

@@ -34,7 +34,8 @@ std::string existing_or_generated(const std::string& data, const SynthOptions& o
 std::string why_no_training() {
   const LibtorchFacts facts = libtorch_facts();
   if (!facts.version.empty()) return "";
-  return facts.problem.empty() ? "this build has no libtorch; expected one with it. Run: make wheel" : facts.problem;
+  return facts.problem.empty() ? "this build has no libtorch; expected a build with libtorch. Run: make wheel"
+                               : facts.problem;
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ ComparisonResult comparison_from_json(const Json& json) {
     result.json = dump(json);
     return result;
   } catch (const Json::exception& error) {
-    throw Error(ErrorKind::kInput, fmt::format("read the result of unstarve.comparison: {}; expected that of this "
-                                               "version. Install package and program from one wheel",
+    throw Error(ErrorKind::kInput, fmt::format("read the result of unstarve.comparison: {}; expected a result of this "
+                                               "version. Install package and program from the same wheel",
                                                error.what()));
   }
 }

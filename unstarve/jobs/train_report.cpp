@@ -263,7 +263,7 @@ std::string to_text(const TrainResult& r) {
   text += phases_text(r);
   if (r.pruning) text += to_text(*r.pruning, r.settings.train.prune);
   if (r.settings.train.qat.enabled)
-    text += "int8      accuracies are those of int8; unstarve export writes the checkpoint as an int8 model\n";
+    text += "int8      accuracies are measured in int8; unstarve export writes the checkpoint as an int8 model\n";
   if (r.price_per_hour > 0)
     text += fmt::format("cost      {:.4f} at {:g} per hour\n", cost_of(r, h.seconds), r.price_per_hour);
   for (const BadSample& bad : r.bad) text += fmt::format("bad       {}: {}\n", to_string(bad.location), bad.reason);

@@ -115,7 +115,7 @@ CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand
   }
   if (bottleneck == Bottleneck::kNetwork) {
     return {CapacityLimit::kVariation,
-            fmt::format("the variation of the loader: {} would suffice for {}, but batches come irregularly",
+            fmt::format("the variation of the loader: {} would be sufficient for {}, but batches arrive irregularly",
                         samples_text(figures.loader), fed + 1)};
   }
   const std::string share =

@@ -23,7 +23,7 @@ TEST_CASE("nodes of the same function are joined and small ones removed", "[repo
   REQUIRE(first.children.size() == 2);
   CHECK(first.children[0].name == "g");
   CHECK(first.children[0].share == Approx(0.48));
-  CHECK(in_words(graph) == "Functions with most time of their own: g 48 %, f 30 %, h 12 %, all 10 %.");
+  CHECK(in_words(graph) == "Functions with the most self time: g 48 %, f 30 %, h 12 %, all 10 %.");
   CHECK(island_of(graph)["root"][3][1] == nlohmann::json::parse(R"(["f", "a.py:2", 0.3, []])"));
 }
 

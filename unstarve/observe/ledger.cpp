@@ -75,7 +75,7 @@ void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
     add(fmt::format("predictions before measuring: {} of {} gains and {} of {} upper bounds agree with the results",
                     score.gains_agree, score.gains, score.bounds_agree, score.bounds));
   }
-  if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to that of the exact path");
+  if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to the exact output");
 }
 
 }  // namespace

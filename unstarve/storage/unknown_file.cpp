@@ -102,14 +102,14 @@ std::string describe_unknown_folder(const FolderListing& listing) {
   if (has("state.json") && has("dataset_info.json"))
     return "saved by Hugging Face datasets, but without its *.arrow files: save or copy it again";
   if (has("data_batch_1") || (has("train") && has("meta")))
-    return "named as the Python version of CIFAR, but its files are no pickles: download it again, or use "
-           "`unstarve prepare cifar10`";
+    return "named as the Python version of CIFAR, but its files are not pickles: download it again, or use `unstarve "
+           "prepare cifar10`";
   if (ends(".beton")) return kBeton;
   if (std::ranges::any_of(listing.files, has_unread_image_extension))
     return "images of an unsupported format: convert them to JPEG, PNG or WebP";
   if (has("index.json") && ends(".bin")) return kLitData;
   if (has("index.json"))
-    return "a folder whose index.json is not that of MDS, perhaps that of LitData, which is not supported: pack the "
+    return "a folder whose index.json does not belong to MDS, possibly to LitData, which is not supported: pack the "
            "original images with `unstarve pack`";
   return "";
 }

@@ -14,7 +14,7 @@
 // Operators of libtorch's dispatcher receive and return tensors of Python with their graphs. This module therefore
 // needs neither Python nor libtorch_python, and works with every version of Python.
 //
-// Ownership: a network shares its parameters and buffers with the module of Python.
+// Ownership: a network shares its parameters and buffers with the Python module.
 // Threads:   any; those of one network by one thread at a time.
 // Failure:   c10::Error, in Python RuntimeError, for a number that does not exist.
 //

@@ -22,7 +22,7 @@ c10::Stack call(const std::string& name, c10::Stack arguments) {
   return arguments;
 }
 
-// y = x weight, with the calls of a module of Python.
+// y = x weight, with the calls of a Python module.
 struct Product {
   torch::Tensor weight = torch::ones({3, 2}).requires_grad_();
   torch::Tensor count = torch::zeros({}, torch::kInt64);
@@ -122,7 +122,7 @@ TEST_CASE("steps of a foreign network are recorded only with graph: on") {
   testing::HostRecorderCounts plain, recorded;
   const auto [expected, notice] = train(GraphUse::kAuto, plain);
   CHECK(plain.records == 0);
-  CHECK_THAT(notice, Catch::Contains("module of Python") && Catch::Contains("graph: on"));
+  CHECK_THAT(notice, Catch::Contains("Python module") && Catch::Contains("graph: on"));
   const auto [losses, none] = train(GraphUse::kOn, recorded);
   CHECK(losses == expected);
   CHECK(losses.back() < losses.front());

@@ -51,9 +51,11 @@ NetworkPtr load_network(const NetworkFile& file, const ModelEntry& entry, const 
   // The number of classes is that of the head's weights; the head has its name in a network of any number.
   const StoredTensor* const head = header.find(head_of(*entry.make(1)) + "weight");
   if (head == nullptr || head->shape.empty() || head->shape[0] < 1 || head->shape[0] > (1 << 20))
-    throw Error(ErrorKind::kInput, fmt::format("found no weights of the last layer of {}; expected those of this "
-                                               "network. Pass the right --model",
-                                               entry.name));
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format(
+            "found no weights of the last layer of {}; expected the weights of this network. Pass the correct --model",
+            entry.name));
   const std::int64_t classes = head->shape[0];
   if (file.classes > 0 && file.classes != classes)
     throw Error(ErrorKind::kInput,

@@ -57,7 +57,7 @@ NetworkPtr make_network(const TrainSettings& settings, NetworkPtr started, const
   torch::manual_seed(settings.seed);
   if (settings.qat.enabled && started && dynamic_cast<GraphNetwork*>(started.get()) == nullptr)
     throw Error(ErrorKind::kArgument,
-                "qat.enabled: found a module of Python; expected a network of unstarve. Train "
+                "qat.enabled: found a Python module; expected a network of unstarve. Train "
                 "without qat, then use export --int8");
   NetworkPtr network = started ? std::move(started) : find_model(settings.model).make(settings.classes);
   if (settings.qat.enabled) network = quantised_network(network, settings.image_size, settings.qat);
@@ -347,7 +347,7 @@ std::unique_ptr<Trainer> make_torch_trainer(const TrainSettings& settings, const
   const std::string& name = network == nullptr ? settings.model : network->name;
   if (network != nullptr && settings.prune.channels())
     throw Error(ErrorKind::kArgument,
-                fmt::format("prune.pattern: found channels for {}, a module of Python; expected any or N:M. Prune "
+                fmt::format("prune.pattern: found channels for {}, a Python module; expected any or N:M. Prune "
                             "networks of unstarve by unstarve train",
                             name));
   return translate_errors("creating a trainer for " + name, [&]() -> std::unique_ptr<Trainer> {

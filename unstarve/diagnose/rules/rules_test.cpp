@@ -213,7 +213,7 @@ TEST_CASE("operator threads") {
   profile.processes[0].threads = {{"python", 16, 18.5, 58, {}}};
   profile.processes[0].main_thread = {"python", 1, 4, 4, {}};
   CHECK(found(profile) == Names{"operator-threads"});
-  CHECK(findings_of(profile)[0].change.find("use 2 threads for operators: the variable OMP_NUM_THREADS=2") == 0);
+  CHECK(findings_of(profile)[0].change.find("use 2 threads for operators: set the variable OMP_NUM_THREADS=2") == 0);
   profile.processes[0].threads[0].threads = 2;
   CHECK(found(profile) == Names{});
   // The threads of a pool, for which the main thread waits.

@@ -241,7 +241,8 @@ class TypeInference {
         continue;
       }
       if (result[i] == 0) {
-        if (i >= from.size()) fail(fmt::format("dimension {} is that of the input {}", i, text_of(from)), "such a one");
+        if (i >= from.size())
+          fail(fmt::format("dimension {} is taken from the input {}", i, text_of(from)), "an existing dimension");
         result[i] = from[i];
         if (result[i] == kBatch) {
           batch = true;

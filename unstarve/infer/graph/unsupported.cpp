@@ -18,7 +18,7 @@ void UnsupportedOperators::check() const {
     all.push_back(fmt::format("{} (node{} {})", op, nodes.size() > 1 ? "s" : "", fmt::join(names, ", ")));
   }
   throw Error(ErrorKind::kInput,
-              fmt::format("found {} unsupported operator{}: {}; expected only those of docs/reference/models.md",
+              fmt::format("found {} unsupported operator{}: {}; expected only operators of docs/reference/models.md",
                           all.size(), all.size() > 1 ? "s" : "", fmt::join(all, "; ")));
 }
 

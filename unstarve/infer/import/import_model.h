@@ -5,7 +5,7 @@
 //   ONNX                                     .onnx                    onnx/read_onnx.h
 //   TorchScript (torch.jit.save)             .pt, .pth                libtorch
 //   checkpoint of `train`, or a folder of    .safetensors, a folder   libtorch, with the network of the zoo
-//   them; weights of torchvision
+//   them; torchvision weights
 //
 // The input is a batch of images, N x 3 x H x W, normalised as in training; the batch size is open unless a file fixes
 // it.

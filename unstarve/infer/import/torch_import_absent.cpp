@@ -5,8 +5,8 @@ namespace unstarve::infer {
 
 const ImporterModule& importer_module() {
   throw Error(ErrorKind::kMissing,
-              "import: this build has no libtorch, which reads this format; expected an ONNX file, or a build with it. "
-              "Install the wheel of `make wheel`, or build with -DUNSTARVE_TORCH=ON after `make setup`");
+              "import: this build has no libtorch, which reads this format; expected an ONNX file, or a build with "
+              "libtorch. Install the wheel of `make wheel`, or build with -DUNSTARVE_TORCH=ON after `make setup`");
 }
 
 }  // namespace unstarve::infer

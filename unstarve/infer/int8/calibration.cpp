@@ -48,10 +48,10 @@ void Calibration::add(std::span<const float> rows) {
       Activation& activation = activations_[i];
       const std::span<const float> values = rows.subspan(activation.begin, activation.size);
       if (!activation.histogram.add(values))
-        throw Error(ErrorKind::kInput, fmt::format("calibrate: found activations of '{}' that are not finite numbers; "
-                                                   "expected finite ones. The normalisation may be that of another "
-                                                   "model",
-                                                   names_[i]));
+        throw Error(ErrorKind::kInput,
+                    fmt::format("calibrate: found activations of '{}' that are not finite numbers; expected finite "
+                                "numbers. The normalisation may belong to another model",
+                                names_[i]));
       const std::size_t pixels = activation.size / activation.channels;
       for (std::size_t c = 0; c < activation.channels; ++c)
         activation.channel_sums[c] += sum_of(values.subspan(c * pixels, pixels));

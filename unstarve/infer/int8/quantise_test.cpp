@@ -274,8 +274,8 @@ TEST_CASE("activations that are not finite are an error with their name") {
   std::vector<float> row(calibration.row_size(), 1);
   row[calibration.of(graph.inputs[0]).begin] = std::numeric_limits<float>::infinity();
   CHECK(error_message([&] { calibration.add(row); }) ==
-        "calibrate: found activations of 'x' that are not finite numbers; expected finite ones. The normalisation may "
-        "be that of another model");
+        "calibrate: found activations of 'x' that are not finite numbers; expected finite numbers. The normalisation "
+        "may belong to another model");
 }
 
 }  // namespace unstarve::infer

@@ -218,8 +218,8 @@ TEST_CASE("invalid models give errors that name the node") {
   SECTION("an attribute that the operator does not have") {
     model.add_node("Relu", {"x"}, {ModelWriter::integers("axes", {1})});
     CHECK(model.error() ==
-          "read 'm.onnx': found 1 unsupported operator: Relu with the attribute axes (node 'n'); "
-          "expected only those of docs/reference/models.md");
+          "read 'm.onnx': found 1 unsupported operator: Relu with the attribute axes (node 'n'); expected only "
+          "operators of docs/reference/models.md");
   }
   SECTION("a window larger than the image") {
     model.add_node("MaxPool", {"x"}, {ModelWriter::integers("kernel_shape", {9, 9})});

@@ -90,9 +90,9 @@ Report report_of(const CompressResult& r, const std::string& command) {
                    {percent(r.after.accuracy.share), r.labelled ? "accuracy" : "agreement with the original"}};
   section.bars = {latencies(r), sizes(r)};
   section.tables = {ledger_table(r), figures_table(r)};
-  section.notes.push_back(
-      fmt::format("{} images calibrate; {} others check the accuracy, which may fall by at most {}.",
-                  r.calibration_images, r.before.accuracy.count, percent(r.max_accuracy_loss)));
+  section.notes.push_back(fmt::format(
+      "{} images are used for calibration and {} others for the accuracy check; the accuracy may fall by at most {}.",
+      r.calibration_images, r.before.accuracy.count, percent(r.max_accuracy_loss)));
   section.notes.push_back(
       r.reference.speed
           ? fmt::format("{:.2f} times as fast as the original in libtorch [{:.2f}, {:.2f}], which takes {:.3g} ms.",

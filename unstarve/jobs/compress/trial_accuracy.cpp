@@ -38,9 +38,9 @@ TrialAccuracy::TrialAccuracy(const AccuracyImages& images, Trial& original, cons
 std::vector<bool> TrialAccuracy::right(Trial& trial) {
   const std::vector<std::int64_t> classes = predictions(trial, nullptr);
   if (classes.size() != labels_.size())
-    throw Error(ErrorKind::kInput, fmt::format("compress {}: found {} images that can be read, then {}; expected the "
-                                               "same ones",
-                                               trial.graph().name, labels_.size(), classes.size()));
+    throw Error(ErrorKind::kInput,
+                fmt::format("compress {}: found {} images that can be read, then {}; expected the same images",
+                            trial.graph().name, labels_.size(), classes.size()));
   return equal(classes, labels_);
 }
 

@@ -75,7 +75,7 @@ class Search {
     const std::size_t needed = predict_memory(memory_, batch);
     if (needed > result_.limit_bytes) {
       result_.end = GrowthEnd::kMemory;
-      result_.reason = fmt::format("a batch of {} needs about {} of memory; {:.0f} % of what is available are {}",
+      result_.reason = fmt::format("a batch of {} needs about {} of memory; {:.0f} % of the available memory is {}",
                                    batch, format_bytes(needed), 100 * kMemoryShare, format_bytes(result_.limit_bytes));
       return 0;
     }

@@ -85,7 +85,7 @@ TEST_CASE("no size exceeds 85 % of the available memory, and the largest one tha
       CHECK(result.end == GrowthEnd::kMemory);
       const std::size_t limit = machine.available / 100 * 85;
       CHECK(machine.peak <= limit);
-      CHECK_THAT(result.reason, Catch::Contains("85 % of what is available"));
+      CHECK_THAT(result.reason, Catch::Contains("85 % of the available memory"));
       CHECK(machine.memory(2 * result.points.back().batch) > limit);
       REQUIRE(result.predicted_largest);
       CHECK(machine.memory(*result.predicted_largest) <= limit);

@@ -107,7 +107,7 @@ Int8Result quantise_trained(infer::Graph& graph, const ExportOptions& options) {
   if (options.int8 || options.int8_weights)
     throw Error(ErrorKind::kArgument,
                 fmt::format("export {}: found --{} for a model that was trained for int8; expected no such option. "
-                            "Remove it: the limits are those of the training",
+                            "Remove it: the limits come from the training",
                             options.model.string(), options.int8 ? "int8" : "int8-weights"));
   graph = infer::quantise(std::move(graph), options.form.value_or(infer::Int8Form()));
   if (const std::string wrong = infer::violation(graph); !wrong.empty())

@@ -148,7 +148,7 @@ void check_finite(std::span<const float> outputs, const Dataset& dataset, std::u
   if (!std::ranges::all_of(outputs, [](float value) { return std::isfinite(value); }))
     throw Error(ErrorKind::kInput,
                 fmt::format("infer {}: the output for {} is not a finite number; expected finite numbers. The weights "
-                            "may be damaged, or the normalisation that of another model",
+                            "may be damaged, or the normalisation may belong to another model",
                             model, dataset.location(id)));
 }
 

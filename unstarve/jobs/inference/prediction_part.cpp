@@ -120,8 +120,8 @@ void PredictionPart::reject(const std::string& found, const std::string& header)
   if (!found.starts_with(kMagic) || other.empty() || crc32(bytes_of(other)) != head.crc)
     throw Error(ErrorKind::kInput, "resume " + path_.string() +
                                        ": found another file; expected predictions of an interrupted run. Delete it");
-  throw Error(ErrorKind::kInput, fmt::format("resume {}: found predictions with {}; expected those of this run. Delete "
-                                             "it to start again, or repeat the command of that run",
+  throw Error(ErrorKind::kInput, fmt::format("resume {}: found predictions with {}; expected the predictions of this "
+                                             "run. Delete the file to start again, or repeat the command of that run",
                                              path_.string(), differences(other, header)));
 }
 

@@ -112,8 +112,8 @@ TEST_CASE("a part of another run and another file are not continued") {
   const std::string other =
       error_message([&] { PredictionPart(file.path, R"({"model":"b.onnx","values":2})", 2); }, ErrorKind::kInput);
   CHECK(other == "resume " + file.path.string() +
-                     ": found predictions with model \"a.onnx\"; expected those of this run. Delete it to start "
-                     "again, or repeat the command of that run");
+                     ": found predictions with model \"a.onnx\"; expected the predictions of this run. Delete the file "
+                     "to start again, or repeat the command of that run");
   const PredictionPart held(file.path, kHeader, 2);
   CHECK(error_message([&] { PredictionPart(file.path, kHeader, 2); }, ErrorKind::kArgument) ==
         "infer: another process writes " + file.path.string());

@@ -281,7 +281,7 @@ Candidates fewer_operator_threads(const LadderContext& context, const Settings& 
 // Host settings belong to a process: each side is measured in a process of its own.
 std::string no_host_setting(const LadderContext& context, const std::string& of_user) {
   if (!context.has_network()) return kNoNetwork;
-  if (!context.starts_processes) return "only unstarve tune can measure it, in processes of its own";
+  if (!context.starts_processes) return "only unstarve tune can measure it, in separate processes";
   return of_user;
 }
 
@@ -326,10 +326,10 @@ void copy_affinity(const Settings& from, Settings& to) {
   to.train.operator_threads = from.train.operator_threads;
 }
 
-// Threads for operators that run concurrently.
+// Threads for concurrent operators.
 std::string no_interop_threads(const LadderContext& context, const Settings&) {
   if (!context.has_network()) return kNoNetwork;
-  return "the networks run one operator at a time; libtorch starts these threads for tasks of TorchScript";
+  return "the networks run one operator at a time; libtorch uses these threads only for TorchScript tasks";
 }
 
 // Fewer entries of the page tables for heap memory and tensors: fewer misses of the translation cache and page faults.
@@ -368,7 +368,7 @@ Candidates allocators(const LadderContext& context, const Settings& current) {
 std::string not_requested(const LadderContext& context, std::string_view word) {
   if (!context.has_network()) return kNoNetwork;
   if (std::ranges::find(context.tried, word) != context.tried.end()) return "";
-  return fmt::format("changes what is learned; --try {} --val DATA compares the time to an accuracy", word);
+  return fmt::format("changes what the network learns; --try {} --val DATA compares the time to an accuracy", word);
 }
 
 // Fewer updates per sample, at the memory of the small batch.

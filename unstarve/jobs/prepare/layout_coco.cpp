@@ -115,7 +115,7 @@ void take_classes(const Instances& instances, const fs::path& file, ManifestText
   for (const auto& [id, name] : instances.categories) names.push_back(name);
   if (manifest.classes.empty()) manifest.classes = names;
   if (manifest.classes != names) {
-    throw Error(ErrorKind::kInput, file.string() + ": the categories differ from those of another split");
+    throw Error(ErrorKind::kInput, file.string() + ": the categories differ between the splits");
   }
 }
 

@@ -63,7 +63,7 @@ ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& d
     if (pipeline.execution.order == ExecutionOrder::kRelaxed)
       throw Error(ErrorKind::kArgument,
                   fmt::format("resume from {}: found {} steps but not the samples they used (written by an earlier "
-                              "version); relaxed order requires these. Use exact order",
+                              "version); relaxed order requires them. Use exact order",
                               checkpoint, done.step));
     emit_notice(
         fmt::format("{} has no resume position in the data (written by an earlier version): continuing "

@@ -24,7 +24,7 @@ void check_classes(int classes, const Dataset& training) {
 void check_equal_classes(const Dataset& training, const Dataset& validation) {
   if (training.classes() != validation.classes())
     throw Error(ErrorKind::kInput,
-                fmt::format("validation data: classes {}; expected those of the training data, {}",
+                fmt::format("validation data: classes {}; expected the classes of the training data, {}",
                             fmt::join(validation.classes(), ", "), fmt::join(training.classes(), ", ")));
 }
 

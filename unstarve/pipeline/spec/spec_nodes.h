@@ -88,7 +88,7 @@ void visit_source(Visitor& v, auto& source, bool mixed) {
   v.node("split", source.split, {"\"train\", \"test\", ... of a dataset with splits; empty: all samples"});
   v.node("labels", source.labels,
          sparse(!source.labels.empty(),
-                "column, feature or member of the labels; empty: that of the format; none: all labels are -1"));
+                "column, feature or member of the labels; empty: default of the format; none: all labels are -1"));
   v.node("index", source.index,
          sparse(source.index != IndexPlace::kCache,
                 "where indexes of the data are stored: in the user's cache folder, or next to the data"));

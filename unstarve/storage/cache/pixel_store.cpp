@@ -170,7 +170,7 @@ class NoStore final : public PixelStore {
 std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& file, const std::string& key,
                                                    std::uint64_t samples, std::uint64_t limit_bytes,
                                                    std::shared_ptr<ByteBudget> room) {
-  if (limit_bytes == 0) throw argument_error("cache: a limit of 0 bytes keeps nothing; give one above 0");
+  if (limit_bytes == 0) throw argument_error("cache: found a limit of 0 bytes; expected more than 0");
   const std::uint64_t limit = rounded(limit_bytes, PixelFile::kPage);
   try {
     return std::make_shared<MappedStore>(file, key, samples, limit, std::move(room));

@@ -24,8 +24,7 @@ std::string notice_without_graph(const std::string& reason) {
 std::string why_not_recorded(const TrainSettings& settings, bool foreign, int world) {
   if (settings.graph == GraphUse::kOff) return "graph: off";
   if (foreign && settings.graph != GraphUse::kOn)
-    return "the code of a module of Python would run only while a step is recorded. If that is sufficient, use graph: "
-           "on";
+    return "the code of a Python module would run only while a step is recorded. If that is sufficient, use graph: on";
   if (world > 1) return "several ranks exchange gradients, and a graph would wait forever for a rank that has ended";
   if (!updates_on_device(settings.optimiser)) {
     return fmt::format("the update {} of {} reads the learning rate on the host; expected fused",

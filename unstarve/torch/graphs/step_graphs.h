@@ -43,7 +43,7 @@ struct GraphLimits {
 };
 
 // Why the steps of these settings are not recorded; empty: they are, where there is a recorder. `foreign`: the network
-// is a module of Python, which is recorded only with GraphUse::kOn. `world`: number of ranks.
+// is a Python module, which is recorded only with GraphUse::kOn. `world`: number of ranks.
 [[nodiscard]] std::string why_not_recorded(const TrainSettings& settings, bool foreign, int world);
 
 class StepGraphs {

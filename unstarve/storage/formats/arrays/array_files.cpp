@@ -229,7 +229,7 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
     }
     ArrayShape own;
     parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
-    if (i > 0 && own != shape) reject(files[i], "the image shape differs from that of {}", files[0]);
+    if (i > 0 && own != shape) reject(files[i], "the image shape differs from {}", files[0]);
     shape = own;
   }
   return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));
