@@ -34,6 +34,7 @@ std::string limit_text(std::uint64_t limit) {
 
 std::string open_files_text(const MachineFacts& machine) {
   if (machine.open_files == 0) return {};
+  if (machine.open_files >= machine.open_files_most) return limit_text(machine.open_files);
   return fmt::format("{}, can be raised to {}", limit_text(machine.open_files), limit_text(machine.open_files_most));
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("a rank that delays the others") {
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.title == "rank 1 on node1 delays the other ranks: its main thread waits for its loader");
   CHECK(finding.evidence.find("in the exchange for 5 % of the time, the others for 60 %") != std::string::npos);
-  CHECK(finding.evidence.find("is in the loader for 57 % of the time, those of the others for 2 %") !=
+  CHECK(finding.evidence.find("is in the loader for 57 % of the time, the main threads of the others for 2 %") !=
         std::string::npos);
   CHECK(finding.lost == Approx(0.55));
   CHECK(finding.gain.gain == Approx(1 / 0.45));

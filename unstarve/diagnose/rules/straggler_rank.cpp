@@ -98,7 +98,7 @@ class Comparison {
   [[nodiscard]] double excess(const Figure& figure) const {
     return figure(straggler()) - of_others(ranks_, straggler_, figure);
   }
-  // "its main thread ... for 60 % of the time, those of the others for 2 %"
+  // "its main thread ... for 60 % of the time, the main threads of the others for 2 %"
   [[nodiscard]] StragglerCause share(const Figure& figure, const char* title, const char* does,
                                      const char* change) const {
     return {excess(figure), title,

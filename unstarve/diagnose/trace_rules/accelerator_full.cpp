@@ -39,7 +39,7 @@ const PeakRate* peak_of(std::string_view device) {
   return found == std::end(kPeaks) ? nullptr : found;
 }
 
-// "; matrix products and convolutions: 123 TFLOP/s, 39 % of what this device can at most". Precondition: one works.
+// "; matrix products and convolutions: 123 TFLOP/s, 39 % of the peak of this device". Precondition: one works.
 std::string arithmetic_of(const TraceUse& trace) {
   const ArithmeticUse& work = trace.arithmetic;
   if (work.operators == 0)

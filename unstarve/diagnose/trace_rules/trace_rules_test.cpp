@@ -319,20 +319,20 @@ TEST_CASE("the share of the peak arithmetic of a busy accelerator") {
   trace.devices[0].name = "an accelerator";
   CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("matrix products and convolutions: 78 TFLOP/s"));
   trace.devices[0].name = "NVIDIA A100-SXM4-80GB";  // 312
-  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s, 25 % of what this device can at most"));
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s, 25 % of the peak of this device"));
   trace.devices[0].name = "NVIDIA A10G";  // not an A10
   CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s"));
   trace.devices[0].name = "NVIDIA H100 PCIe";
   trace.arithmetic = {100, 378e12 * trace.analysed_s, 189e12 * trace.analysed_s};
-  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("100 % of what this device can at most"));
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("100 % of the peak of this device"));
   DeviceUse copies;  // only copies
   copies.index = 1;
   trace.devices.insert(trace.devices.begin(), copies);
-  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("100 % of what this device can at most"));
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("100 % of the peak of this device"));
   trace.devices[0].busy_s = trace.devices[1].busy_s;
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("TFLOP/s"));
   trace.devices[0].name = trace.devices[1].name;
-  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("50 % of what these devices can at most"));
+  CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("50 % of the peak of these devices"));
 }
 
 TEST_CASE("an accelerator that is busy all the time") {

@@ -51,14 +51,13 @@ void check_pillow(const PythonFacts& python, const MachineFacts& machine, Doctor
                                     shell_quoted(python.interpreter))});
   }
   if (!python.pillow_simd && machine.has("avx2")) {
-    findings.push_back(
-        {"pillow", name + " resizes without AVX2",
-         "programs that use it resize more slowly: replace it by pillow-simd, which is compiled here with "
-         "the headers of libjpeg and zlib, or Image.open() and resize() by un.decode() and un.resize(); "
-         "loaders of unstarve do not use Pillow",
-         fmt::format("{0} -m pip uninstall --yes pillow && CC=\"cc -mavx2\" {0} -m pip install "
-                     "--no-binary pillow-simd pillow-simd",
-                     shell_quoted(python.interpreter))});
+    findings.push_back({"pillow", name + " resizes without AVX2",
+                        "programs that use it resize more slowly: replace it with pillow-simd, which is compiled on "
+                        "this machine and requires the headers of libjpeg and zlib, or replace Image.open() and "
+                        "resize() with un.decode() and un.resize(); loaders of unstarve do not use Pillow",
+                        fmt::format("{0} -m pip uninstall --yes pillow && CC=\"cc -mavx2\" {0} -m pip install "
+                                    "--no-binary pillow-simd pillow-simd",
+                                    shell_quoted(python.interpreter))});
   }
 }
 
