@@ -100,8 +100,9 @@ TEST_CASE("what cannot be compared is left out with the reason") {
 }
 
 TEST_CASE("a result of another version is an error") {
-  CHECK_THROWS_WITH(comparison_from_json(Json::parse("{\"headline\": \"5 times\"}")),
-                    Catch::Contains("read the result of unstarve.comparison") && Catch::Contains("from one wheel"));
+  CHECK_THROWS_WITH(
+      comparison_from_json(Json::parse("{\"headline\": \"5 times\"}")),
+      Catch::Contains("read the result of unstarve.comparison") && Catch::Contains("from the same wheel"));
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   folder.write("zeros.beton", std::string(4096, '\0'));
   check_rejected(folder.str("zeros.beton"), ErrorKind::kInput, "it begins with zeros only: damaged");
   folder.write("litdata/index.json", R"({"chunks": [], "config": {"data_format": ["jpeg", "int"]}})");
-  check_rejected(folder.str("litdata"), ErrorKind::kInput, "index.json is not that of MDS, perhaps that of LitData");
+  check_rejected(folder.str("litdata"), ErrorKind::kInput, "index.json does not belong to MDS, possibly to LitData");
   check_rejected(folder.str("litdata/index.json"), ErrorKind::kInput, "it is written by LitData");
   for (const char* const named : {"optimised", "litdata", "data.beton", "empty.tar", "data.parquet"})
     CHECK(testing::error_message([&] { return open_dataset(folder.str(named)); }).find("known: ") == std::string::npos);

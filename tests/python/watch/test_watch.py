@@ -60,7 +60,7 @@ def test_a_command_that_cannot_be_started():
 @pytest.mark.parametrize(("arguments", "message"), [
     ([], "either -- COMMAND or --pid N"),
     (["--pid", 1, "--", "true"], "either -- COMMAND or --pid N"),
-    (["--json", "--", "true"], "use --out FILE"),
+    (["--json", "--", "true"], "Use --out FILE"),
     (["sleep", "--verbose"], "put -- before another command: unstarve watch -- COMMAND"),
     (["--pid", 0], "--pid"),
 ])
