@@ -53,7 +53,7 @@ Command lr_find_command() {
                            weights_option(),
                            report_option(),
                            seed_option()},
-                          kUnused),
+                          kUnusedByLrFind),
           run_lr_find_command};
 }
 

@@ -89,8 +89,9 @@ struct Checker {
     } else if constexpr (std::is_same_v<T, UpdateForm>) {
       require_form(field, value);
     } else if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) {
-      require(field, static_cast<double>(value));
-      if (path == "qat.freeze" && value < settings.qat.begin)
+      const auto number = static_cast<double>(value);
+      require(field, number);
+      if (path == "qat.freeze" && number < settings.qat.begin)
         faults.push_back(fmt::format("{}: found {}; expected at least {}, the share at which int8 begins",
                                      name_of(field), value, settings.qat.begin));
     }
