@@ -4,6 +4,7 @@
 // begin.
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
@@ -28,7 +29,10 @@ TrainSettings settings_of(const Job& job) {
   settings.model = job.at("model");
   settings.classes = job.at("classes");
   settings.image_size = job.at("image_size");
-  settings.precision = precision_from_string(job.at("precision"));
+  const auto words = words_of<Precision>();
+  const auto word = std::ranges::find(words, job.at("precision").get<std::string>());
+  if (word == words.end()) throw Error(ErrorKind::kArgument, "precision: found " + job.at("precision").dump());
+  settings.precision = static_cast<Precision>(word - words.begin());
   settings.channels_last = true;
   settings.optimiser.form = UpdateForm::kFused;
   settings.operator_threads = job.at("cores");

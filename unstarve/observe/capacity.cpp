@@ -81,18 +81,6 @@ CapacitySearch search_capacity(int estimate, int most, double minimum, const std
   return search;
 }
 
-const char* to_string(CapacityLimit limit) noexcept {
-  switch (limit) {
-    case CapacityLimit::kUnknown: return "unknown";
-    case CapacityLimit::kStorage: return "storage";
-    case CapacityLimit::kCpu: return "cpu";
-    case CapacityLimit::kOthers: return "others";
-    case CapacityLimit::kThreads: return "threads";
-    case CapacityLimit::kVariation: return "variation";
-  }
-  return "unknown";
-}
-
 CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand& demand, int fed, int most) {
   if (!(figures.loader > 0)) return {CapacityLimit::kUnknown, "unknown: the loader was not measured"};
   if (fed == most) return {CapacityLimit::kUnknown, "unknown: it was not reached"};

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/observe/verdict.h"
 
 namespace unstarve {
@@ -43,7 +44,9 @@ struct CapacitySearch {
 // kOthers: other programs use the cores. kVariation: the rates would suffice for one accelerator more, but its batches
 // come too irregularly.
 enum class CapacityLimit { kUnknown, kStorage, kCpu, kOthers, kThreads, kVariation };
-[[nodiscard]] const char* to_string(CapacityLimit limit) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 6> kWords<CapacityLimit>{"unknown", "storage", "cpu",
+                                                                       "others",  "threads", "variation"};
 
 struct CapacityVerdict {
   CapacityLimit limit = CapacityLimit::kUnknown;

@@ -59,7 +59,7 @@ Row table_row(const LedgerEntry& entry) {
 void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
   const auto add = [&](const std::string& line) { table += clip(line, width) + "\n"; };
   const auto has = [&](auto member) {
-    return std::any_of(ledger.entries.begin(), ledger.entries.end(), [&](const auto& e) { return e.*member; });
+    return std::ranges::any_of(ledger.entries, [&](const auto& e) { return e.*member; });
   };
   if (has(&LedgerEntry::affects_learning)) {
     add("* may change the training result");
@@ -79,18 +79,6 @@ void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
 }
 
 }  // namespace
-
-const char* to_string(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::kKept: return "kept";
-    case Verdict::kReverted: return "reverted";
-    case Verdict::kUndecided: return "undecided";
-    case Verdict::kNotApplicable: return "not applicable";
-    case Verdict::kBase: return "base";
-    case Verdict::kFinal: return "final";
-  }
-  return "unknown";
-}
 
 PredictionScore score_predictions(const Ledger& ledger) noexcept {
   PredictionScore score;
@@ -175,6 +163,10 @@ std::string to_table(const Ledger& ledger, int width) {
   return table;
 }
 
+// The names of the fields in JSON are those of the members.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LedgerEntry, name, change, reason, batch, memory_bytes, step_ms, samples_per_s,
+                                   affects_learning, approximate, by_accuracy, loss_before, loss_after)
+
 std::string to_json(const Ledger& ledger) {
   using nlohmann::json;
   const auto rate_of = [](const LedgerEntry* entry) { return entry ? json(entry->samples_per_s) : json(); };
@@ -186,25 +178,14 @@ std::string to_json(const Ledger& ledger) {
   };
   json rungs = json::array();
   for (const LedgerEntry& entry : ledger.entries) {
-    rungs.push_back({{"name", entry.name},
-                     {"change", entry.change},
-                     {"status", to_string(entry.verdict)},
-                     {"reason", entry.reason},
-                     {"batch", entry.batch},
-                     {"memory_bytes", entry.memory_bytes},
-                     {"step_ms", entry.step_ms},
-                     {"samples_per_s", entry.samples_per_s},
-                     {"relative", has_relative(entry) ? json(entry.ratio.ratio) : json()},
-                     {"ratio", entry.ratio.ratio},
-                     {"low", entry.ratio.low},
-                     {"high", entry.ratio.high},
-                     {"pairs", entry.ratio.pairs},
-                     {"predicted", json_of(entry.predicted)},
-                     {"affects_learning", entry.affects_learning},
-                     {"approximate", entry.approximate},
-                     {"by_accuracy", entry.by_accuracy},
-                     {"loss_before", entry.loss_before},
-                     {"loss_after", entry.loss_after}});
+    json& rung = rungs.emplace_back(entry);
+    rung.update({{"status", to_string(entry.verdict)},
+                 {"relative", has_relative(entry) ? json(entry.ratio.ratio) : json()},
+                 {"ratio", entry.ratio.ratio},
+                 {"low", entry.ratio.low},
+                 {"high", entry.ratio.high},
+                 {"pairs", entry.ratio.pairs},
+                 {"predicted", json_of(entry.predicted)}});
   }
   const json all = {{"title", ledger.title},
                     {"base", rate_of(base_entry(ledger))},

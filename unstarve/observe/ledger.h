@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/observe/step_model.h"
 
@@ -19,8 +20,9 @@ namespace unstarve {
 inline constexpr int kMinPairs = 6;
 
 enum class Verdict { kKept, kReverted, kUndecided, kNotApplicable, kBase, kFinal };
-// "kept", "reverted", "undecided", "not applicable", "base", "final", as in tables, JSON and reports.
-[[nodiscard]] const char* to_string(Verdict verdict) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 6> kWords<Verdict>{"kept",           "reverted", "undecided",
+                                                                 "not applicable", "base",     "final"};
 
 struct LedgerEntry {
   std::string name;    // "channels last"

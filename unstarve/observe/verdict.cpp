@@ -165,18 +165,6 @@ BenchVerdict judge_quiet(const BenchFigures& figures) {
 
 }  // namespace
 
-const char* to_string(Bottleneck bottleneck) noexcept {
-  switch (bottleneck) {
-    case Bottleneck::kUnknown: return "unknown";
-    case Bottleneck::kStorage: return "storage";
-    case Bottleneck::kLoader: return "loader";
-    case Bottleneck::kCopy: return "copy";
-    case Bottleneck::kNetwork: return "network";
-    case Bottleneck::kContention: return "contention";
-  }
-  return "unknown";
-}
-
 bool contradicts(const BenchFigures& figures) {
   const double slowest =
       std::min({or_infinite(figures.loader), or_infinite(figures.copy), or_infinite(figures.network)});

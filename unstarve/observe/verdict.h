@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/core/profile.h"
 
 namespace unstarve {
@@ -31,7 +32,9 @@ struct BenchFigures {
 // kUnknown: nothing was measured, or the rates contradict each other. kContention: together, the parts are much slower
 // than the slowest part alone.
 enum class Bottleneck { kUnknown, kStorage, kLoader, kCopy, kNetwork, kContention };
-[[nodiscard]] const char* to_string(Bottleneck bottleneck) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 6> kWords<Bottleneck>{"unknown", "storage", "loader",
+                                                                    "copy",    "network", "contention"};
 
 struct BenchVerdict {
   Bottleneck bottleneck = Bottleneck::kUnknown;

@@ -47,9 +47,8 @@ std::vector<SmoothedLoss> averages(std::span<const RatePoint> points) {
 
 // Losses above it do not count as descent. `smoothed`: after the noisy start.
 double ceiling_of(const RateSweep& sweep, std::span<const SmoothedLoss> smoothed) {
-  const bool learns = std::any_of(smoothed.begin(), smoothed.end(), [&](const SmoothedLoss& point) {
-    return point.loss < (1 - kClearShare) * sweep.chance_loss;
-  });
+  const bool learns = std::ranges::any_of(
+      smoothed, [&](const SmoothedLoss& point) { return point.loss < (1 - kClearShare) * sweep.chance_loss; });
   return learns ? sweep.chance_loss : std::numeric_limits<double>::infinity();
 }
 
@@ -85,15 +84,6 @@ SuggestedRate tenth_of_minimum(const RateSweep& sweep, const SmoothedLoss& lowes
 }
 
 }  // namespace
-
-const char* to_string(SweepEnd end) noexcept {
-  switch (end) {
-    case SweepEnd::kDiverged: return "diverged";
-    case SweepEnd::kNotFinite: return "not finite";
-    case SweepEnd::kComplete: break;
-  }
-  return "complete";
-}
 
 std::vector<SmoothedLoss> smoothed_losses(const RateSweep& sweep) {
   std::vector<SmoothedLoss> smoothed = averages(sweep.points);
@@ -141,9 +131,8 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
         "--from, and more --steps if there are few",
         smoothed[lowest]);
 
-  const auto steepest = std::min_element(inner.begin(), inner.end(), [&](std::size_t a, std::size_t b) {
-    return *smoothed[a].slope < *smoothed[b].slope;
-  });
+  const auto steepest = std::ranges::min_element(
+      inner, [&](std::size_t a, std::size_t b) { return *smoothed[a].slope < *smoothed[b].slope; });
   double before = smoothed[*steepest].loss;
   for (std::size_t i = start; i < *steepest; ++i) before = std::max(before, smoothed[i].loss);
   before = std::min(before, ceiling_of(sweep, std::span(smoothed).subspan(start)));

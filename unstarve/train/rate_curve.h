@@ -20,6 +20,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
+
 namespace unstarve {
 
 // One update of the weights.
@@ -33,8 +35,8 @@ enum class SweepEnd {
   kDiverged,   // the smoothed loss exceeded a multiple of its minimum
   kNotFinite,  // the loss after the update with `last_rate` was not finite; it is not among the points
 };
-// "complete", "diverged", "not finite", as in JSON.
-[[nodiscard]] const char* to_string(SweepEnd end) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<SweepEnd>{"complete", "diverged", "not finite"};
 
 struct RateSweep {
   double first_loss = 0;  // before the first update

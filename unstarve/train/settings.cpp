@@ -15,14 +15,6 @@
 namespace unstarve {
 namespace {
 
-constexpr std::array<std::string_view, 3> kPrecisions{"float32", "bfloat16", "float16"};
-constexpr std::array<std::string_view, 4> kOptimisers{"sgd", "adamw", "lars", "lamb"};
-constexpr std::array<std::string_view, 3> kForms{"each", "foreach", "fused"};
-constexpr std::array<std::string_view, 3> kGraphUses{"auto", "on", "off"};
-constexpr std::array<std::string_view, 3> kResidences{"auto", "on", "off"};
-constexpr std::array<std::string_view, 6> kSchedules{"constant", "linear", "cosine", "polynomial", "step", "one_cycle"};
-constexpr std::array<std::string_view, 3> kTestAugmentations{"none", "mirror", "mirror_translate"};
-
 std::string expected(const FieldRange& range) {
   const auto bound = [](double value, bool excluded, const char* inside, const char* outside) {
     return fmt::format("{} {}", excluded ? outside : inside, value);
@@ -100,35 +92,6 @@ struct Checker {
 
 }  // namespace
 
-template <>
-std::span<const std::string_view> words_of<Precision>() noexcept {
-  return kPrecisions;
-}
-template <>
-std::span<const std::string_view> words_of<OptimiserName>() noexcept {
-  return kOptimisers;
-}
-template <>
-std::span<const std::string_view> words_of<UpdateForm>() noexcept {
-  return kForms;
-}
-template <>
-std::span<const std::string_view> words_of<TestAugmentation>() noexcept {
-  return kTestAugmentations;
-}
-template <>
-std::span<const std::string_view> words_of<GraphUse>() noexcept {
-  return kGraphUses;
-}
-template <>
-std::span<const std::string_view> words_of<Residence>() noexcept {
-  return kResidences;
-}
-template <>
-std::span<const std::string_view> words_of<ScheduleName>() noexcept {
-  return kSchedules;
-}
-
 bool has_fused_form(OptimiserName name) noexcept {
   return name == OptimiserName::kSgd || name == OptimiserName::kAdamw;
 }
@@ -144,16 +107,6 @@ int views_of(TestAugmentation augmentation) noexcept {
     case TestAugmentation::kMirrorTranslate: return 6;
   }
   return 1;
-}
-
-const char* to_string(Precision precision) noexcept { return kPrecisions[static_cast<std::size_t>(precision)].data(); }
-
-Precision precision_from_string(const std::string& name) {
-  for (std::size_t i = 0; i < kPrecisions.size(); ++i) {
-    if (kPrecisions[i] == name) return static_cast<Precision>(i);
-  }
-  throw Error(ErrorKind::kArgument,
-              fmt::format("unknown precision \"{}\"; expected float32, bfloat16 or float16", name));
 }
 
 void check_settings(const TrainSettings& settings) { check_settings(settings, path_of); }

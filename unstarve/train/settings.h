@@ -6,41 +6,47 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
+
 namespace unstarve {
 
 enum class Precision { kFloat32, kBfloat16, kFloat16 };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<Precision>{"float32", "bfloat16", "float16"};
 enum class OptimiserName { kSgd, kAdamw, kLars, kLamb };
+template <>
+inline constexpr std::array<std::string_view, 4> kWords<OptimiserName>{"sgd", "adamw", "lars", "lamb"};
 // How parameters are updated: one after the other, all by a few kernels (at::_foreach_*), or all by one kernel.
 enum class UpdateForm { kEach, kForeach, kFused };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<UpdateForm>{"each", "foreach", "fused"};
 // The views of an image in evaluations, whose logits are averaged: torch/views.h.
 enum class TestAugmentation { kNone, kMirror, kMirrorTranslate };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<TestAugmentation>{"none", "mirror", "mirror_translate"};
 // Recording of training steps as graphs (torch/graphs/step_graphs.h): if possible, always (else an error), or never.
 enum class GraphUse { kAuto, kOn, kOff };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<GraphUse>{"auto", "on", "off"};
 // Whether the decoded training images stay on the device (resident_source.h): if possible, always (else an error), or
 // never.
 enum class Residence { kAuto, kOn, kOff };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<Residence>{"auto", "on", "off"};
 enum class ScheduleName { kConstant, kLinear, kCosine, kPolynomial, kStep, kOneCycle };
+template <>
+inline constexpr std::array<std::string_view, 6> kWords<ScheduleName>{"constant",   "linear", "cosine",
+                                                                      "polynomial", "step",   "one_cycle"};
 
-// The words of an enumeration in the order of its values, as in files and on the command line.
-template <class Enum>
-[[nodiscard]] std::span<const std::string_view> words_of() noexcept;
-template <class Enum>
-[[nodiscard]] std::string_view word_of(Enum value) noexcept {
-  return words_of<Enum>()[static_cast<std::size_t>(value)];
-}
 // Whether UpdateForm::kFused exists for the optimiser.
 [[nodiscard]] bool has_fused_form(OptimiserName name) noexcept;
 
 // The number of forward passes for an image in an evaluation.
 [[nodiscard]] int views_of(TestAugmentation augmentation) noexcept;
-
-[[nodiscard]] const char* to_string(Precision precision) noexcept;       // "float32", "bfloat16", "float16"
-[[nodiscard]] Precision precision_from_string(const std::string& name);  // throws Error(kArgument)
 
 // Formulas: torch/optimiser.h.
 struct OptimiserSettings {

@@ -11,13 +11,6 @@
 
 namespace unstarve {
 
-TEST_CASE("precisions survive a round trip through their names") {
-  for (const Precision p : {Precision::kFloat32, Precision::kBfloat16, Precision::kFloat16}) {
-    CHECK(precision_from_string(to_string(p)) == p);
-  }
-  CHECK_THROWS_WITH(precision_from_string("fp8"), Catch::Contains("fp8") && Catch::Contains("bfloat16"));
-}
-
 TEST_CASE("test-time augmentation has a word for each value") {
   CHECK(word_of(TestAugmentation::kNone) == "none");
   CHECK(word_of(TestAugmentation::kMirrorTranslate) == "mirror_translate");

@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
+
 namespace unstarve {
 
 // In descending priority: a moment counts to the first part that is active.
@@ -28,7 +30,10 @@ enum class StepActivity {
   kOperator,       // operators on the CPU, in any thread
   kOther,
 };
-inline constexpr std::size_t kStepActivities = 8;
+template <>
+inline constexpr std::array<std::string_view, 8> kWords<StepActivity>{"kernel",  "copy",   "memset",   "communication",
+                                                                      "runtime", "loader", "operator", "other"};
+inline constexpr std::size_t kStepActivities = words_of<StepActivity>().size();
 using PartSeconds = std::array<double, kStepActivities>;  // by StepActivity
 
 struct TraceStep {
@@ -53,7 +58,12 @@ struct DeviceUse {
 };
 
 enum class CopyDirection { kToDevice, kToHost, kOnDevice, kUnknown };
+template <>
+inline constexpr std::array<std::string_view, 4> kWords<CopyDirection>{"to device", "to host", "on device", "unknown"};
 enum class MemoryKind { kUnknown, kPageable, kPinned, kDevice, kManaged };
+template <>
+inline constexpr std::array<std::string_view, 5> kWords<MemoryKind>{"unknown", "pageable", "pinned", "device",
+                                                                    "managed"};
 
 inline constexpr std::int64_t kTinyCopyBytes = 64 << 10;
 
@@ -183,6 +193,8 @@ struct ArithmeticUse {
 };
 
 enum class Framework { kUnknown, kPyTorch, kTensorFlow, kJax };
+template <>
+inline constexpr std::array<std::string_view, 4> kWords<Framework>{"unknown", "PyTorch", "TensorFlow", "JAX"};
 
 struct TraceUse {
   std::string format;  // "Kineto", "XSpace", "Nsight Systems", "CUPTI"
@@ -216,11 +228,8 @@ inline constexpr std::size_t kMostNames = 20;
 
 // Whether recording itself took so much time that the sums permit no conclusion: of what watch records, 3 %. Those who
 // record a trace for diagnose have chosen its cost.
-[[nodiscard]] bool is_disturbed(const TraceUse& trace) noexcept;
-
-[[nodiscard]] const char* to_string(StepActivity part) noexcept;
-[[nodiscard]] const char* to_string(CopyDirection direction) noexcept;
-[[nodiscard]] const char* to_string(MemoryKind kind) noexcept;
-[[nodiscard]] const char* to_string(Framework framework) noexcept;
+[[nodiscard]] inline bool is_disturbed(const TraceUse& trace) noexcept {
+  return trace.format == "CUPTI" && trace.overhead_s >= 0.03 * trace.analysed_s && trace.overhead_s > 0;
+}
 
 }  // namespace unstarve

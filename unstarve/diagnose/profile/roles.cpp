@@ -23,7 +23,7 @@ bool contains(const ProcessUse& process, std::string_view text) {
 }
 
 bool is_launcher(const ProcessUse& process) {
-  if (std::find(kLaunchers.begin(), kLaunchers.end(), process.name) != kLaunchers.end()) return true;
+  if (std::ranges::find(kLaunchers, process.name) != kLaunchers.end()) return true;
   for (const std::string_view text : {"torch.distributed.run", "torchrun ", "torch.distributed.launch",
                                       "accelerate launch", "multiprocessing.resource_tracker"})
     if (contains(process, text)) return true;
@@ -33,13 +33,12 @@ bool is_launcher(const ProcessUse& process) {
 bool is_worker_of_torch(const ProcessUse& process) {
   constexpr std::string_view kName = "pt_data_worker";
   return process.name.starts_with(kName) ||
-         std::any_of(process.threads.begin(), process.threads.end(),
-                     [&](const ThreadUse& thread) { return thread.name.starts_with(kName); });
+         std::ranges::any_of(process.threads, [&](const ThreadUse& thread) { return thread.name.starts_with(kName); });
 }
 
 // Has joined a process group of torch.distributed.
 bool is_rank(const ProcessUse& process) {
-  return std::any_of(process.threads.begin(), process.threads.end(), [](const ThreadUse& thread) {
+  return std::ranges::any_of(process.threads, [](const ThreadUse& thread) {
     return thread.name.starts_with("pt_gloo") || thread.name.starts_with("pt_nccl");
   });
 }
@@ -116,7 +115,7 @@ void set_roles(std::span<ProcessUse> processes) {
   }
   for (ProcessUse& process : processes) {  // a rank that waits for others uses little CPU time
     if (may_be_main(process) &&
-        std::any_of(busy.begin(), busy.end(), [&](const ProcessUse* main) { return is_rank_next_to(process, *main); }))
+        std::ranges::any_of(busy, [&](const ProcessUse* main) { return is_rank_next_to(process, *main); }))
       process.role = ProcessRole::kMain;
   }
 }

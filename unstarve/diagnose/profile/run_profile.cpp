@@ -174,15 +174,6 @@ void add_file_samples(FileSamples& sum, const FileSamples& samples) {
     sum.*count += samples.*count;
 }
 
-const char* to_string(ProcessRole role) noexcept {
-  switch (role) {
-    case ProcessRole::kMain: return "main";
-    case ProcessRole::kLoader: return "loader";
-    case ProcessRole::kOther: break;
-  }
-  return "other";
-}
-
 namespace {
 
 // Earlier programs wrote the numbers of samples as "looks", and less of I/O and memory.
@@ -341,7 +332,7 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
     if (json.contains("thread_window")) profile.thread_window = thread_window_from(json.at("thread_window"), origin);
     if (json.contains("ranks")) profile.ranks = json.at("ranks").get<std::vector<RankUse>>();
     for (const RankUse& rank : profile.ranks) {
-      if (std::is_sorted(rank.steps.ends_s.begin(), rank.steps.ends_s.end()) &&
+      if (std::ranges::is_sorted(rank.steps.ends_s) &&
           rank.steps.count >= static_cast<std::int64_t>(rank.steps.ends_s.size()))
         continue;
       throw Error(ErrorKind::kInput, fmt::format("{}: found ends of steps in another order, or more than {} steps; "

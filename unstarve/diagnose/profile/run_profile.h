@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/diagnose/profile/device_use.h"
 #include "unstarve/diagnose/profile/gpu_use.h"
 #include "unstarve/diagnose/profile/python_stacks.h"
@@ -61,6 +62,8 @@ enum class ProcessRole {
   kLoader,  // prepares data for it: a worker of a DataLoader or of multiprocessing
   kOther,
 };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<ProcessRole>{"main", "loader", "other"};
 
 struct ProcessUse {
   int pid = 0;  // 0: several processes that have ended, with the sum of what they used
@@ -185,7 +188,6 @@ struct RunProfile {
 [[nodiscard]] double foreign_cores(const RunProfile& profile);
 // Cores that the program may use at the same time.
 [[nodiscard]] double usable_cores(const MachineUse& machine);
-[[nodiscard]] const char* to_string(ProcessRole role) noexcept;
 
 [[nodiscard]] std::string to_json(const RunProfile& profile);
 // Throws Error(kInput) on malformed JSON, a missing field, or an unknown version; `origin` names it in messages.

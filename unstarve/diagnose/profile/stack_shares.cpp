@@ -99,15 +99,14 @@ bool is_reading(const CodeLine& line) {
   constexpr std::array<std::string_view, 10> kReads{
       "/http/client.py", "/urllib/request.py", "/socket.py",           "/ssl.py", "requests/", "urllib3/", "fsspec/",
       "s3fs/",           "botocore/",          "google/cloud/storage/"};
-  return std::any_of(kReads.begin(), kReads.end(),
-                     [&](std::string_view part) { return line.file.find(part) != std::string::npos; });
+  return std::ranges::any_of(kReads, [&](std::string_view part) { return line.file.find(part) != std::string::npos; });
 }
 
 // Whether it gets, reads, decodes or changes data.
 bool loads(const PythonStacks& stacks, const StackUse& stack) {
   const Activity activity = activity_of(stacks, stack);
   if (activity == Activity::kInput || activity == Activity::kDecode || activity == Activity::kPixels) return true;
-  return activity == Activity::kOther && std::any_of(stack.lines.begin(), stack.lines.end(), [&](int index) {
+  return activity == Activity::kOther && std::ranges::any_of(stack.lines, [&](int index) {
            return is_reading(stacks.lines[static_cast<std::size_t>(index)]);
          });
 }
@@ -128,8 +127,8 @@ std::set<std::string> functions_in(const PythonStacks& stacks, const StackUse& s
 }
 
 bool has_framework(const PythonStacks& stacks, const StackUse& stack) {
-  return std::any_of(stack.lines.begin(), stack.lines.end(),
-                     [&](int index) { return is_framework(stacks.lines[static_cast<std::size_t>(index)]); });
+  return std::ranges::any_of(stack.lines,
+                             [&](int index) { return is_framework(stacks.lines[static_cast<std::size_t>(index)]); });
 }
 
 // Whether its innermost frame waits for other threads, processes or programs.
@@ -139,7 +138,7 @@ bool waits_in_python(const PythonStacks& stacks, const StackUse& stack) {
       "/socket.py",    "/asyncio/"};
   if (stack.lines.empty()) return false;
   const std::string& file = stacks.lines[static_cast<std::size_t>(stack.lines.back())].file;
-  return std::any_of(kWaits.begin(), kWaits.end(), [&](auto part) { return file.find(part) != std::string::npos; });
+  return std::ranges::any_of(kWaits, [&](auto part) { return file.find(part) != std::string::npos; });
 }
 
 HotLine hottest(const PythonStacks& stacks, const std::map<int, double>& by_line, double recorded) {
@@ -151,22 +150,65 @@ HotLine hottest(const PythonStacks& stacks, const std::map<int, double>& by_line
   return result;
 }
 
-}  // namespace
-
-const char* to_string(Activity activity) noexcept {
-  switch (activity) {
-    case Activity::kInput: return "input";
-    case Activity::kThreads: return "threads";
-    case Activity::kExchange: return "exchange";
-    case Activity::kCheckpoint: return "checkpoint";
-    case Activity::kLogging: return "logging";
-    case Activity::kCompile: return "compilation";
-    case Activity::kDecode: return "decode";
-    case Activity::kPixels: return "image operations";
-    case Activity::kOther: break;
-  }
-  return "other";
+// The share of the recorded time in stacks for which `counts`.
+template <class Counts>
+double share_where(const PythonStacks& stacks, const Counts& counts) {
+  if (stacks.seconds <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (counts(stack)) seconds += stack.seconds;
+  return seconds / stacks.seconds;
 }
+
+// Of the lines that `line_of` names for stacks, the one with most time.
+constexpr int kNoLine = -1;
+template <class LineOf>
+HotLine hottest_where(const PythonStacks& stacks, const LineOf& line_of) {
+  if (stacks.seconds <= 0) return {};
+  std::map<int, double> by_line;
+  for (const StackUse& stack : stacks.stacks)
+    if (const int line = line_of(stack); line != kNoLine) by_line[line] += stack.seconds;
+  return hottest(stacks, by_line, stacks.seconds);
+}
+
+// Seconds of a function of the program in the main thread.
+struct FunctionTime {
+  double all = 0;
+  double part = 0;      // in what is searched for
+  double training = 0;  // in a framework, otherwise
+};
+
+// The share of the main thread's time in stacks that do something, and in functions of the program around them that
+// `belongs`(their time, seconds of training in all functions).
+template <class Does, class Belongs>
+double share_with_callers(const PythonStacks& stacks, const Does& does, const Belongs& belongs) {
+  if (stacks.seconds <= 0) return 0;
+  std::map<std::string, FunctionTime> functions;
+  double training = 0;
+  const auto counts = [](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
+  for (const StackUse& stack : stacks.stacks) {
+    if (!counts(stack)) continue;
+    const bool in_part = does(stack), in_training = !in_part && has_framework(stacks, stack);
+    if (in_training) training += stack.seconds;
+    for (const std::string& name : functions_in(stacks, stack)) {
+      FunctionTime& time = functions[name];
+      time.all += stack.seconds;
+      if (in_part) time.part += stack.seconds;
+      if (in_training) time.training += stack.seconds;
+    }
+  }
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks) {
+    if (!counts(stack)) continue;
+    const std::set<std::string> names = functions_in(stacks, stack);
+    const bool within =
+        std::ranges::any_of(names, [&](const std::string& name) { return belongs(functions[name], training); });
+    if (within || does(stack)) seconds += stack.seconds;
+  }
+  return seconds / stacks.seconds;
+}
+
+}  // namespace
 
 // Pillow decodes when pixels are needed first, for example within convert().
 Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
@@ -179,125 +221,63 @@ Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
 }
 
 double working_threads(const PythonStacks& stacks, StackThread thread) {
-  if (stacks.seconds <= 0) return 0;
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == thread && !waits_in_python(stacks, stack)) seconds += stack.seconds;
-  return seconds / stacks.seconds;
+  return share_where(stacks,
+                     [&](const StackUse& stack) { return stack.thread == thread && !waits_in_python(stacks, stack); });
 }
 
 double share_of(const PythonStacks& stacks, StackThread thread, Activity activity) {
-  if (stacks.seconds <= 0) return 0;
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == thread && stack.seconds > 0 && activity_of(stacks, stack) == activity) seconds += stack.seconds;
-  return seconds / stacks.seconds;
+  return share_where(stacks, [&](const StackUse& stack) {
+    return stack.thread == thread && stack.seconds > 0 && activity_of(stacks, stack) == activity;
+  });
 }
 
 HotLine hottest_line(const PythonStacks& stacks, StackThread thread, Activity activity) {
-  if (stacks.seconds <= 0) return {};
-  std::map<int, double> by_line;
-  for (const StackUse& stack : stacks.stacks) {
-    if (stack.thread != thread || stack.lines.empty() || activity_of(stacks, stack) != activity) continue;
+  return hottest_where(stacks, [&](const StackUse& stack) {
+    if (stack.thread != thread || stack.lines.empty() || activity_of(stacks, stack) != activity) return kNoLine;
     const int line = stack.lines.back();
-    if (!is_library(stacks.lines[static_cast<std::size_t>(line)])) by_line[line] += stack.seconds;
-  }
-  return hottest(stacks, by_line, stacks.seconds);
+    return is_library(stacks.lines[static_cast<std::size_t>(line)]) ? kNoLine : line;
+  });
 }
 
 double stall_share(const PythonStacks& stacks, Activity activity, double least, bool flushes) {
-  if (stacks.seconds <= 0) return 0;
   // Functions with a larger share of all time contain the training itself, except if a framework trains elsewhere.
   constexpr double kMostOfAll = 0.6;
   constexpr double kTrains = 0.05;
-  struct Time {
-    double all = 0, activity = 0, training = 0;
-  };
-  std::map<std::string, Time> functions;
-  const auto counts = [&](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
   const auto does = [&](const StackUse& stack) {
     const Activity own = activity_of(stacks, stack);
     return own == activity || (flushes && own == Activity::kOther && is_flushing(stacks, stack));
   };
-  const auto is_training = [&](const StackUse& stack) { return !does(stack) && has_framework(stacks, stack); };
-  double training = 0;
-  for (const StackUse& stack : stacks.stacks) {
-    if (!counts(stack)) continue;
-    if (is_training(stack)) training += stack.seconds;
-    for (const std::string& name : functions_in(stacks, stack)) {
-      functions[name].all += stack.seconds;
-      if (does(stack)) functions[name].activity += stack.seconds;
-      if (is_training(stack)) functions[name].training += stack.seconds;
-    }
-  }
-  const auto trains_elsewhere = [&](const Time& time) {
-    return time.training < kTrains * time.all && training - time.training >= kTrains * stacks.seconds;
-  };
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks) {
-    if (!counts(stack)) continue;
-    const std::set<std::string> names = functions_in(stacks, stack);
-    const bool within = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      const Time& time = functions[name];
-      return time.activity > 0 && time.activity >= least * time.all &&
-             (time.all <= kMostOfAll * stacks.seconds || trains_elsewhere(time));
-    });
-    if (within || does(stack)) seconds += stack.seconds;
-  }
-  return seconds / stacks.seconds;
+  return share_with_callers(stacks, does, [&](const FunctionTime& time, double training) {
+    const bool trains_elsewhere =
+        time.training < kTrains * time.all && training - time.training >= kTrains * stacks.seconds;
+    return time.part > 0 && time.part >= least * time.all &&
+           (time.all <= kMostOfAll * stacks.seconds || trains_elsewhere);
+  });
 }
 
 HotLine hottest_flush(const PythonStacks& stacks, StackThread thread) {
-  if (stacks.seconds <= 0) return {};
-  std::map<int, double> by_line;
-  for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == thread && is_flushing(stacks, stack)) by_line[stack.lines.back()] += stack.seconds;
-  return hottest(stacks, by_line, stacks.seconds);
+  return hottest_where(stacks, [&](const StackUse& stack) {
+    return stack.thread == thread && is_flushing(stacks, stack) ? stack.lines.back() : kNoLine;
+  });
 }
 
 double loading_share(const PythonStacks& stacks) {
-  if (stacks.seconds <= 0) return 0;
   constexpr double kLoads = 0.05;   // of the time of a function
   constexpr double kTrains = 0.05;  // of the training
-  struct Time {
-    double all = 0, loading = 0, training = 0;
-  };
-  std::map<std::string, Time> functions;
-  double training = 0;
-  const auto counts = [](const StackUse& stack) { return stack.thread == StackThread::kMain && stack.seconds > 0; };
-  for (const StackUse& stack : stacks.stacks) {
-    if (!counts(stack)) continue;
-    const bool is_loading = loads(stacks, stack), is_training = !is_loading && has_framework(stacks, stack);
-    if (is_training) training += stack.seconds;
-    for (const std::string& name : functions_in(stacks, stack)) {
-      Time& time = functions[name];
-      time.all += stack.seconds;
-      if (is_loading) time.loading += stack.seconds;
-      if (is_training) time.training += stack.seconds;
-    }
-  }
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks) {
-    if (!counts(stack)) continue;
-    const std::set<std::string> names = functions_in(stacks, stack);
+  const auto does = [&](const StackUse& stack) { return loads(stacks, stack); };
+  const double share = share_with_callers(stacks, does, [](const FunctionTime& time, double training) {
     // Without training, the function that trains is unknown.
-    const bool within = training > 0 && std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-                          const Time& time = functions[name];
-                          return time.loading >= kLoads * time.all && time.training <= kTrains * training;
-                        });
-    if (within || loads(stacks, stack)) seconds += stack.seconds;
-  }
-  return std::min(seconds / stacks.seconds, 1.0);
+    return training > 0 && time.part >= kLoads * time.all && time.training <= kTrains * training;
+  });
+  return std::min(share, 1.0);
 }
 
 double reading_share(const PythonStacks& stacks) {
-  if (stacks.seconds <= 0) return 0;
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == StackThread::kMain && stack.seconds > 0 && !stack.lines.empty() && loads(stacks, stack) &&
-        is_reading(stacks.lines[static_cast<std::size_t>(stack.lines.back())]))
-      seconds += stack.seconds;
-  return std::min(seconds / stacks.seconds, 1.0);
+  const double share = share_where(stacks, [&](const StackUse& stack) {
+    return stack.thread == StackThread::kMain && stack.seconds > 0 && !stack.lines.empty() && loads(stacks, stack) &&
+           is_reading(stacks.lines[static_cast<std::size_t>(stack.lines.back())]);
+  });
+  return std::min(share, 1.0);
 }
 
 HotFunction hottest_python(const PythonStacks& stacks) {
@@ -340,19 +320,16 @@ HotFunction hottest_python(const PythonStacks& stacks) {
 }
 
 HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity) {
-  if (stacks.seconds <= 0) return {};
-  std::map<int, double> by_line;
-  for (const StackUse& stack : stacks.stacks) {
-    if (stack.thread != thread || activity_of(stacks, stack) != activity) continue;
-    int caller = -1;
+  return hottest_where(stacks, [&](const StackUse& stack) {
+    int caller = kNoLine;
+    if (stack.thread != thread || activity_of(stacks, stack) != activity) return caller;
     for (const int index : stack.lines) {
       const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
       if (activity_of_line(line) != Activity::kOther) break;
       if (!is_library(line)) caller = index;
     }
-    if (caller >= 0) by_line[caller] += stack.seconds;
-  }
-  return hottest(stacks, by_line, stacks.seconds);
+    return caller;
+  });
 }
 
 double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) {
@@ -365,7 +342,7 @@ double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) 
     if (stack.thread != thread || stack.lines.empty()) continue;
     const int last = stack.lines.back();
     if (!is_library(stacks.lines[static_cast<std::size_t>(last)])) lines[last].own_s += stack.seconds;
-    const bool images = std::any_of(stack.lines.begin(), stack.lines.end(), [&](int index) {
+    const bool images = std::ranges::any_of(stack.lines, [&](int index) {
       const Activity activity = activity_of_line(stacks.lines[static_cast<std::size_t>(index)]);
       return activity == Activity::kDecode || activity == Activity::kPixels;
     });
@@ -380,17 +357,14 @@ double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) 
 }
 
 double share_within_input(const PythonStacks& stacks, Activity activity) {
-  if (stacks.seconds <= 0) return 0;
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks) {
-    if (stack.thread != StackThread::kMain || activity_of(stacks, stack) != Activity::kInput) continue;
+  return share_where(stacks, [&](const StackUse& stack) {
+    if (stack.thread != StackThread::kMain || activity_of(stacks, stack) != Activity::kInput) return false;
     StackUse inner = stack;  // without the frames of the loader
     std::erase_if(inner.lines, [&](int index) {
       return activity_of_line(stacks.lines[static_cast<std::size_t>(index)]) == Activity::kInput;
     });
-    if (activity_of(stacks, inner) == activity) seconds += stack.seconds;
-  }
-  return seconds / stacks.seconds;
+    return activity_of(stacks, inner) == activity;
+  });
 }
 
 std::string to_string(const CodeLine& line) {

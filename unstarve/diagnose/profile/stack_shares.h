@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/diagnose/profile/python_stacks.h"
 
 namespace unstarve {
@@ -22,7 +23,9 @@ enum class Activity {
   kPixels,      // other operations on images
   kOther,
 };
-[[nodiscard]] const char* to_string(Activity activity) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 9> kWords<Activity>{
+    "input", "threads", "exchange", "checkpoint", "logging", "compilation", "decode", "image operations", "other"};
 
 // By the outermost frame that is known.
 [[nodiscard]] Activity activity_of(const PythonStacks& stacks, const StackUse& stack);

@@ -32,8 +32,7 @@ void subtract(ProcessUse& now, const ProcessUse& before, double since_s) {
     subtract(now.file_samples.*count, before.file_samples.*count);
   subtract(now.main_thread, before.main_thread);
   for (ThreadUse& thread : now.threads) {
-    const auto same = std::find_if(before.threads.begin(), before.threads.end(),
-                                   [&](const ThreadUse& other) { return other.name == thread.name; });
+    const auto same = std::ranges::find(before.threads, thread.name, &ThreadUse::name);
     if (same != before.threads.end()) subtract(thread, *same);
   }
 }
@@ -64,8 +63,7 @@ std::vector<ProcessUse> use_since(const std::vector<ProcessUse>& now, const std:
   for (const ProcessUse& process : now) {
     if (process.ended && process.pid != 0 && process.end_s <= since_s) continue;
     result.push_back(process);
-    const auto same =
-        std::find_if(before.begin(), before.end(), [&](const ProcessUse& other) { return is_same(process, other); });
+    const auto same = std::ranges::find_if(before, [&](const ProcessUse& other) { return is_same(process, other); });
     if (same != before.end()) subtract(result.back(), *same, since_s);
   }
   return result;

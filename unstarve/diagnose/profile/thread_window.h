@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
+
 namespace unstarve {
 
 enum class ThreadState {
@@ -25,7 +27,12 @@ enum class ThreadState {
   kSleep,
   kWaiting,  // for something else, or in a process of another user
 };
-inline constexpr std::size_t kThreadStates = 9;
+template <>
+inline constexpr std::array<std::string_view, 9> kWords<ThreadState>{
+    "on a CPU",         "waits for a CPU",  "waits for a thread",
+    "waits for a file", "waits for a pipe", "waits for the network",
+    "waits for events", "sleeps",           "waits"};
+inline constexpr std::size_t kThreadStates = words_of<ThreadState>().size();
 
 struct ThreadSpan {
   int lane = 0;  // index of ThreadWindow::lanes
@@ -44,7 +51,5 @@ struct ThreadWindow {
   std::vector<ThreadSpan> spans;   // by lane, then by begin, disjoint; at most kMostThreadSpans; empty: no window
 };
 inline constexpr std::size_t kMostThreadSpans = 2000;
-
-[[nodiscard]] const char* to_string(ThreadState state) noexcept;
 
 }  // namespace unstarve

@@ -37,8 +37,8 @@ class Search {
 
   void add(BatchPoint point) {
     if (point.batch > memory_.back().batch) memory_.push_back({point.batch, point.host_bytes});
-    const auto at = std::find_if(result_.points.begin(), result_.points.end(),
-                                 [&](const BatchPoint& other) { return other.batch > point.batch; });
+    const auto at =
+        std::ranges::find_if(result_.points, [&](const BatchPoint& other) { return other.batch > point.batch; });
     result_.points.insert(at, point);
   }
 
@@ -111,15 +111,6 @@ class Search {
 };
 
 }  // namespace
-
-const char* to_string(GrowthEnd end) noexcept {
-  switch (end) {
-    case GrowthEnd::kMemory: return "memory";
-    case GrowthEnd::kTime: return "time";
-    case GrowthEnd::kLargest: break;
-  }
-  return "largest";
-}
 
 BatchSearchResult search_batches(const BatchSearch& search) { return Search(search).run(); }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/jobs/finders/batch_curve.h"
 
 namespace unstarve {
@@ -33,8 +34,8 @@ struct BatchSearch {
 };
 
 enum class GrowthEnd { kLargest, kMemory, kTime };
-// "largest", "memory", "time", as in JSON.
-[[nodiscard]] const char* to_string(GrowthEnd end) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<GrowthEnd>{"largest", "memory", "time"};
 
 struct BatchSearchResult {
   std::vector<BatchPoint> points;  // by size

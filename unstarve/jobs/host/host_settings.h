@@ -6,6 +6,7 @@
 //
 // Failure: none; start_environment.h reports settings that this machine cannot apply.
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
@@ -13,11 +14,17 @@ namespace unstarve {
 // What the threads of OpenMP do between two operators: sleep; wait in a loop for a short time, then sleep; wait in a
 // loop for as long as OpenMP chooses, then sleep. See docs/decisions/0044-host-settings.md.
 enum class WaitPolicy { kPassive, kBrief, kActive };
+template <>
+inline constexpr std::array<std::string_view, 3> kWords<WaitPolicy>{"passive", "brief", "active"};
 // Of heap memory: the C library's, or a library that is loaded before it.
 enum class HeapAllocator { kSystem, kJemalloc, kTcmalloc, kMimalloc };
+template <>
+inline constexpr std::array<std::string_view, 4> kWords<HeapAllocator>{"system", "jemalloc", "tcmalloc", "mimalloc"};
 // Which CPUs threads run on: those that the system chooses, or the first operator_threads CPUs for operators and the
 // others for the loader (core/cpu_split.h).
 enum class Affinity { kNone, kSplit };
+template <>
+inline constexpr std::array<std::string_view, 2> kWords<Affinity>{"none", "split"};
 
 struct HostSettings {
   WaitPolicy wait_policy = WaitPolicy::kActive;

@@ -51,7 +51,7 @@ constexpr const char* kTensorPages = "THP_MEM_ALLOC_ENABLE";
 constexpr const char* kPreload = "LD_PRELOAD";
 
 const AllocatorLibrary& library_of(HeapAllocator name) {
-  return *std::find_if(kLibraries.begin(), kLibraries.end(), [&](const auto& each) { return each.name == name; });
+  return *std::ranges::find_if(kLibraries, [&](const auto& each) { return each.name == name; });
 }
 
 std::string_view value_of(const Environment& variables, const std::string& name) {

@@ -23,9 +23,6 @@ constexpr std::string_view kKnownDatasets =
 #include "unstarve/jobs/prepare/known_datasets.inl"
     ;
 
-// By PreparedLayout.
-constexpr std::array kLayoutNames = {"files", "imagenet", "coco", "open-images"};
-
 std::string joined(const std::string& names, std::string_view name) {
   return names + (names.empty() ? "" : ", ") + std::string(name);
 }
@@ -84,10 +81,11 @@ PublishedArchive archive_from(const Json& json, const std::string& where) {
 
 PreparedLayout layout_from(const JsonReader& reader) {
   const std::string name = required_text(reader, "layout");
-  const auto found = std::ranges::find(kLayoutNames, name);
-  if (found == kLayoutNames.end())
-    reader.reject(fmt::format("\"layout\" is \"{}\"; expected one of {}", name, fmt::join(kLayoutNames, ", ")));
-  return static_cast<PreparedLayout>(found - kLayoutNames.begin());
+  const auto words = words_of<PreparedLayout>();
+  const auto found = std::ranges::find(words, name);
+  if (found == words.end())
+    reader.reject(fmt::format("\"layout\" is \"{}\"; expected one of {}", name, fmt::join(words, ", ")));
+  return static_cast<PreparedLayout>(found - words.begin());
 }
 
 std::vector<SplitSize> splits_from(const JsonReader& reader) {
@@ -105,8 +103,8 @@ std::vector<SplitSize> splits_from(const JsonReader& reader) {
 
 void check_splits(const CatalogueEntry& entry, const JsonReader& reader) {
   for (const PublishedArchive& archive : entry.archives) {
-    const bool known = archive.split.empty() || std::any_of(entry.splits.begin(), entry.splits.end(),
-                                                            [&](const auto& s) { return s.name == archive.split; });
+    const bool known = archive.split.empty() ||
+                       std::ranges::any_of(entry.splits, [&](const auto& s) { return s.name == archive.split; });
     if (!known) reader.reject("archive " + archive.file + ": split \"" + archive.split + "\" is not in \"splits\"");
   }
 }
@@ -180,11 +178,8 @@ std::string samples_text(const CatalogueEntry& entry) {
 
 }  // namespace
 
-const char* to_string(PreparedLayout layout) noexcept { return kLayoutNames[static_cast<std::size_t>(layout)]; }
-
 std::uint64_t CatalogueEntry::bytes() const {
-  const bool known =
-      std::all_of(archives.begin(), archives.end(), [](const auto& archive) { return archive.bytes > 0; });
+  const bool known = std::ranges::all_of(archives, [](const auto& archive) { return archive.bytes > 0; });
   if (!known) return 0;
   return std::accumulate(archives.begin(), archives.end(), std::uint64_t{0},
                          [](std::uint64_t sum, const PublishedArchive& archive) { return sum + archive.bytes; });
@@ -199,8 +194,7 @@ std::vector<CatalogueEntry> load_catalogue(const std::filesystem::path& extra) {
   std::vector<CatalogueEntry> catalogue = known_datasets();
   if (extra.empty()) return catalogue;
   for (CatalogueEntry& entry : parse_catalogue(read_text_file(extra), extra.string())) {
-    const auto same = std::find_if(catalogue.begin(), catalogue.end(),
-                                   [&](const CatalogueEntry& known) { return known.name == entry.name; });
+    const auto same = std::ranges::find(catalogue, entry.name, &CatalogueEntry::name);
     if (same == catalogue.end()) {
       catalogue.push_back(std::move(entry));
     } else {

@@ -24,6 +24,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unstarve/core/enum_words.h"
+
 namespace unstarve {
 
 struct PublishedArchive {
@@ -56,7 +58,8 @@ enum class PreparedLayout {
   kCoco,        // writes a manifest from annotations/instances_FOLDER.json
   kOpenImages,  // writes a manifest from labels/*-annotations-human-imagelabels.csv
 };
-[[nodiscard]] const char* to_string(PreparedLayout layout) noexcept;
+template <>
+inline constexpr std::array<std::string_view, 4> kWords<PreparedLayout>{"files", "imagenet", "coco", "open-images"};
 
 struct CatalogueEntry {
   std::string name, title, purpose, licence, home;

@@ -97,7 +97,7 @@ constexpr auto kRecipes = std::to_array<Recipe>({
 std::span<const Recipe> recipes() { return kRecipes; }
 
 const Recipe* recipe_named(std::string_view name) {
-  const auto found = std::find_if(kRecipes.begin(), kRecipes.end(), [&](const Recipe& r) { return r.name == name; });
+  const auto found = std::ranges::find(kRecipes, name, &Recipe::name);
   return found == kRecipes.end() ? nullptr : &*found;
 }
 

@@ -97,7 +97,7 @@ class FieldReader {
       const auto words = words_of<T>();
       std::string word(word_of(value));
       map.get(key, word);
-      const auto found = std::find(words.begin(), words.end(), word);
+      const auto found = std::ranges::find(words, word);
       if (found == words.end()) map.fail(key, fmt::format("{}; expected one of {}", word, fmt::join(words, ", ")));
       value = static_cast<T>(found - words.begin());
     } else {
@@ -352,8 +352,6 @@ void notify_done_on_host(const PipelineSpec& pipeline) {
                   device.decode == DecodeOn::kHost ? "" : fmt::format(", device.decode: {}", to_string(device.decode)),
                   device.decode == DecodeOn::kHost ? "with bit-equal results" : "with the host's decoder"));
 }
-
-const char* to_string(ScalingRule rule) noexcept { return rule == ScalingRule::kLinear ? "linear" : "square root"; }
 
 ScalingRule scaling_rule(OptimiserName name) noexcept {
   const bool adaptive = name == OptimiserName::kAdamw || name == OptimiserName::kLamb;

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "unstarve/core/enum_words.h"
 #include "unstarve/core/image.h"
 #include "unstarve/jobs/host/host_settings.h"
 #include "unstarve/pipeline/spec/spec.h"
@@ -83,7 +84,8 @@ enum class ScalingRule {
   kLinear,      // sgd, lars: Goyal et al., arXiv:1706.02677
   kSquareRoot,  // adamw, lamb: Malladi et al., arXiv:2205.10287; You et al., arXiv:1904.00962
 };
-[[nodiscard]] const char* to_string(ScalingRule rule) noexcept;  // "linear", "square root"
+template <>
+inline constexpr std::array<std::string_view, 2> kWords<ScalingRule>{"linear", "square root"};
 [[nodiscard]] ScalingRule scaling_rule(OptimiserName name) noexcept;
 [[nodiscard]] double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule);
 // Sets the batch size and scales the learning rate by the rule of the optimiser.
