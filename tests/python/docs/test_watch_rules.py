@@ -17,8 +17,7 @@ def test_the_guides_have_the_source_of_every_threshold():
 
 
 def test_the_guides_have_the_rules_with_their_thresholds():
-    table = (ROOT / "unstarve/diagnose/rules/table.cpp").read_text()
-    names = re.search(r"kRules\{([^}]*)\}", table)[1].replace(" ", "").replace("\n", "").split(",")
+    names = re.findall(r"^RULE\((\w+)\)", (ROOT / "unstarve/diagnose/rules/rule_table.inl").read_text(), re.MULTILINE)
     rules = {}
     for path in [*(ROOT / "unstarve/diagnose/rules").glob("*.cpp"),
                  *(ROOT / "unstarve/diagnose/trace_rules").glob("*.cpp")]:

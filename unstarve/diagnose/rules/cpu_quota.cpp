@@ -23,7 +23,6 @@ std::optional<RunFinding> find_cpu_quota(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kCpuQuota;
 const Rule kCpuQuota{"cpu-quota",
                      "tasks of the cgroup, or of a parent cgroup, were throttled in 5 % of the quota's periods",
                      find_cpu_quota};

@@ -10,8 +10,6 @@
 
 namespace unstarve {
 
-extern const Rule kLargeImages;
-
 namespace {
 
 std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
@@ -50,7 +48,6 @@ std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kExpensiveSamples;
 const Rule kExpensiveSamples{
     "expensive-samples",
     "workers run or wait for a core for 90 % of the time and use 40 % of the usable cores, the "

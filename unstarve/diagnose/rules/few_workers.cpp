@@ -47,7 +47,6 @@ std::optional<RunFinding> find_few_workers(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kFewWorkers;
 const Rule kFewWorkers{"few-workers",
                        "workers run or wait for a core for 90 % of the time, the main thread waits for batches for "
                        "10 % (without stacks: none of its threads runs for 80 %), and half a core per main process is "

@@ -53,7 +53,6 @@ std::optional<RunFinding> find_gpu_idle(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kGpuIdle;
 const Rule kGpuIdle{"gpu-idle",
                     "the median utilisation of the program's GPUs is below 50 %, recorded kernels keep no device busy "
                     "for half of the time, and no other finding explains half of the idle time of the GPUs",

@@ -44,7 +44,6 @@ std::optional<RunFinding> find_gpu_shared(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kGpuShared;
 const Rule kGpuShared{"gpu-shared",
                       "for 10 % of the time, another program uses a GPU of the program, and takes 5 % of the time of "
                       "its multiprocessors, or the driver does not report its share",

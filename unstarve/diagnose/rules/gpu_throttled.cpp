@@ -83,7 +83,6 @@ std::optional<RunFinding> find_gpu_throttled(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kGpuThrottled;
 const Rule kGpuThrottled{"gpu-throttled",
                          "for 10 % of its busy time, a GPU of the program is too hot or is slowed down by its "
                          "hardware; or its median clock is below 90 % of the maximum because of a setting or a reduced "

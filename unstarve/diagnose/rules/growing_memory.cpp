@@ -47,7 +47,6 @@ std::optional<RunFinding> find_growing_memory(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kGrowingMemory;
 const Rule kGrowingMemory{"growing-memory",
                           "after the first fifth of the run, the resident memory of the main process grows by similar "
                           "amounts in each of the other fifths, in total by 10 % and 50 MB",

@@ -68,7 +68,6 @@ std::optional<RunFinding> find_large_images(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kLargeImages;
 const Rule kLargeImages{"large-images",
                         "the main thread is in the loader for 10 % of the time; the loader decodes for 20 % of its "
                         "time, processes images for 50 %, and allocates 150 MB of new memory per second of CPU time",

@@ -90,7 +90,6 @@ std::optional<RunFinding> find_lock(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kLock;
 const Rule kLock{"lock",
                  "the main thread waits for 10 % of the time, the cores permit a gain of 1.1, and on average 0.7 other "
                  "threads wait for locks: at the same line of the program's own files, or, without stacks, in a group "

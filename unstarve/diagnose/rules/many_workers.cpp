@@ -36,7 +36,6 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kManyWorkers;
 const Rule kManyWorkers{
     "many-workers",
     "there are more workers than usable cores (affinity and quota), and the main process waited for a core for 5 % of "

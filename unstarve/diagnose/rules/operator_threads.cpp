@@ -45,7 +45,6 @@ std::optional<RunFinding> find_operator_threads(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kOperatorThreads;
 const Rule kOperatorThreads{
     "operator-threads",
     "the main process waited for a core for 20 % of the time in which it could run, mostly in threads with the same "

@@ -40,7 +40,6 @@ std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kOtherPrograms;
 const Rule kOtherPrograms{
     "other-programs",
     "other programs use a fifth of the cores, and the main process, or the loader that limits it, waited for a core "

@@ -90,7 +90,6 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kPythonBound, kSmallSteps;
 const Rule kPythonBound{
     "python-bound",
     "outside of the loader, the main thread holds the GIL (Python's global lock) for 30 % of the time, and for 20 % in "

@@ -1,5 +1,5 @@
 #pragma once
-// Rules find causes of lost time in the profile of a run. Each is one row of the table in table.cpp, and one file;
+// Rules find causes of lost time in the profile of a run. Each is one row of rule_table.inl, and one file;
 // rules that share their test share a file.
 //
 // A rule without evidence returns nothing. Thresholds are relative to the run.
@@ -32,6 +32,10 @@ struct Rule {
   std::optional<RunFinding> (*find)(const RunProfile& profile);
   bool if_unexplained = false;  // its finding is left out if another one takes at least half as much time
 };
+
+#define RULE(name) extern const Rule name;
+#include "unstarve/diagnose/rules/rule_table.inl"
+#undef RULE
 
 [[nodiscard]] std::span<const Rule> rules();
 

@@ -13,7 +13,7 @@ namespace {
 
 // Whether batches come from tf.data, whose threads belong to the main process.
 bool is_tf_data(const PythonStacks& stacks) {
-  return std::any_of(stacks.lines.begin(), stacks.lines.end(), [](const CodeLine& line) {
+  return std::ranges::any_of(stacks.lines, [](const CodeLine& line) {
     return line.file.find("tensorflow/python/data/ops/") != std::string::npos;
   });
 }
@@ -50,7 +50,6 @@ std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kSerialInput;
 const Rule kSerialInput{"serial-input",
                         "no worker processes; the main thread is in the loader for 10 % of the time, reads from files "
                         "and sockets are less than half of that, and the cores permit a gain of 1.1",

@@ -27,7 +27,7 @@ std::optional<RunFinding> find_slow_link(const RunProfile& profile) {
                       gpu.index, gpu.link_generation, gpu.link_generation_most, gpu.link_lanes, gpu.link_lanes_most));
     }
     const std::vector<int>& nodes = gpu.process_nodes;
-    if (gpu.numa_node >= 0 && !nodes.empty() && std::find(nodes.begin(), nodes.end(), gpu.numa_node) == nodes.end()) {
+    if (gpu.numa_node >= 0 && !nodes.empty() && std::ranges::find(nodes, gpu.numa_node) == nodes.end()) {
       add(fmt::format("GPU {} is connected to NUMA node {}, but the process that uses it is bound to CPUs of node {}",
                       gpu.index, gpu.numa_node, fmt::join(nodes, ", ")));
       finding.change = fmt::format("start the process with numactl --cpunodebind={0} --membind={0}", gpu.numa_node);
@@ -46,7 +46,6 @@ std::optional<RunFinding> find_slow_link(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kSlowLink;
 const Rule kSlowLink{"slow-link",
                      "while a GPU of the program is busy, its PCIe link has fewer lanes or a lower generation than the "
                      "card and the slot support; or the program is bound to CPUs of another NUMA node than the GPU",

@@ -66,7 +66,6 @@ std::optional<RunFinding> find_slow_reads(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kSlowReads;
 const Rule kSlowReads{"slow-reads",
                       "workers read from files or sockets for 40 % of the time, and the main thread waits for them for "
                       "10 %; or, without workers, the main thread reads from them for 10 %",

@@ -35,8 +35,7 @@ std::optional<Start> start_of(const RunProfile& profile, const RankUse& rank) {
   const std::vector<double>& ends = rank.steps.ends_s;
   if (ends.size() < kFewestStepsAtStart || rank.steps.count != static_cast<std::int64_t>(ends.size()))
     return std::nullopt;
-  const auto process = std::find_if(profile.processes.begin(), profile.processes.end(),
-                                    [&](const ProcessUse& one) { return one.pid == rank.pid; });
+  const auto process = std::ranges::find(profile.processes, rank.pid, &ProcessUse::pid);
   if (process == profile.processes.end()) return std::nullopt;
   std::vector<double> seconds(ends.size());
   std::adjacent_difference(ends.begin(), ends.end(), seconds.begin());
@@ -71,8 +70,7 @@ bool fills_caches(const RunTimeline& timeline, double end_s) {
 }
 
 std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
-  const auto marks = std::find_if(profile.ranks.begin(), profile.ranks.end(),
-                                  [](const RankUse& rank) { return rank.steps.count > 0; });
+  const auto marks = std::ranges::find_if(profile.ranks, [](const RankUse& rank) { return rank.steps.count > 0; });
   if (marks == profile.ranks.end()) return std::nullopt;
   const std::optional<Start> start = start_of(profile, *marks);
   if (!start || start->all_s() < kShortest || start->all_s() < kShare * start->seconds) return std::nullopt;
@@ -104,7 +102,6 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kSlowStart;
 const Rule kSlowStart{
     "slow-start",
     "un.step() marks 16 to 2048 steps; the time until the end of the first step, plus the excess of the next steps "

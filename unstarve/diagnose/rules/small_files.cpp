@@ -56,7 +56,6 @@ std::optional<RunFinding> find_small_files(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kSmallFiles;
 const Rule kSmallFiles{
     "small-files",
     "the conditions of slow-reads apply to files; and of 10 or more samples of threads that read a file, 80 % are in a "

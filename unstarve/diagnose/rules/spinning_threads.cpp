@@ -63,7 +63,6 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kSpinningThreads;
 const Rule kSpinningThreads{
     "spinning-threads",
     "the main process waited for a core for 30 % of the time in which it could run, less than half a core per main "

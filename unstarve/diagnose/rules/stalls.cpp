@@ -16,6 +16,7 @@ struct Stall {
   const char* title;
   Changes changes;
   double threshold;
+  HotLine otherwise{};  // the line if the caller is not known
 };
 
 std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& stall, double share) {
@@ -24,7 +25,7 @@ std::optional<RunFinding> find_stall(const RunProfile& profile, const Stall& sta
   finding.title = stall.title;
   finding.evidence = fmt::format("the main thread does this for {:.0f} % of the time", 100 * share);
   HotLine line = caller_of(profile.stacks, StackThread::kMain, stall.activity);
-  if (stall.activity == Activity::kLogging && line.share <= 0) line = hottest_flush(profile.stacks, StackThread::kMain);
+  if (line.share <= 0) line = stall.otherwise;
   if (line.share > 0) finding.evidence += fmt::format(", called at {}", to_string(line.line));
   finding.changes = stall.changes;
   finding.gain = gain_without(share, profile.stacks.seconds > 0 ? profile.stacks.seconds : steady_seconds(profile));
@@ -69,7 +70,8 @@ std::optional<RunFinding> find_logging(const RunProfile& profile) {
                       "SummaryWriter(flush_secs=120)",
                       "log every 50 to 100 steps: tf.summary.record_if(step % 100 == 0), TensorBoard(update_freq=100)",
                       "log every 50 to 100 steps, and keep values as arrays until then (no float() or print)"},
-                     0.05},
+                     0.05,
+                     hottest_flush(profile.stacks, StackThread::kMain)},
                     saves ? by_stacks : std::max(by_stacks, flush_share(profile)));
 }
 
@@ -96,7 +98,6 @@ std::optional<RunFinding> find_compilation(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kCheckpointStall, kLoggingStall, kRecompilation;
 const Rule kCheckpointStall{
     "checkpoint-stall",
     "the main thread is in functions that save models, or functions of the program around them, for 5 % of the time",

@@ -49,7 +49,6 @@ std::optional<RunFinding> find_storage_wait(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kStorageWait;
 const Rule kStorageWait{"storage-wait",
                         "tasks waited for a device for 20 % of the time, the main process waited for as long, and "
                         "storage delivered at least 1 MB/s and a tenth of the bytes that were read",

@@ -53,14 +53,14 @@ struct Straggler {
 // waits for other threads outside of the loader, which gloo's backward pass does.
 std::optional<Straggler> by_exchange(std::span<const RankUse> ranks) {
   const bool stacks =
-      std::all_of(ranks.begin(), ranks.end(), [](const RankUse& rank) { return rank.stacks.seconds >= kFewestStacks; });
-  const bool named = stacks && std::any_of(ranks.begin(), ranks.end(),
-                                           [](const RankUse& rank) { return rank.stacks.exchange >= kLeast; });
+      std::ranges::all_of(ranks, [](const RankUse& rank) { return rank.stacks.seconds >= kFewestStacks; });
+  const bool named =
+      stacks && std::ranges::any_of(ranks, [](const RankUse& rank) { return rank.stacks.exchange >= kLeast; });
   const Figure waits = [&](const RankUse& rank) {
     return named ? rank.stacks.exchange : std::max(rank.lock_wait - rank.stacks.input, 0.0);
   };
-  const auto least = std::min_element(ranks.begin(), ranks.end(),
-                                      [&](const RankUse& a, const RankUse& b) { return waits(a) < waits(b); });
+  const auto least =
+      std::ranges::min_element(ranks, [&](const RankUse& a, const RankUse& b) { return waits(a) < waits(b); });
   Straggler result{static_cast<std::size_t>(least - ranks.begin()), 0, ""};
   const double own = waits(*least), others = of_others(ranks, result.rank, waits);
   result.lost = others - own;
@@ -72,8 +72,8 @@ std::optional<Straggler> by_exchange(std::span<const RankUse> ranks) {
 
 // Without such waits, for example if the host waits for a device that waits: the rank whose own stalls are longest.
 std::optional<Straggler> by_stalls(std::span<const RankUse> ranks) {
-  const auto most = std::max_element(ranks.begin(), ranks.end(),
-                                     [](const RankUse& a, const RankUse& b) { return own_stalls(a) < own_stalls(b); });
+  const auto most =
+      std::ranges::max_element(ranks, [](const RankUse& a, const RankUse& b) { return own_stalls(a) < own_stalls(b); });
   Straggler result{static_cast<std::size_t>(most - ranks.begin()), 0, ""};
   const double own = own_stalls(*most), others = of_others(ranks, result.rank, own_stalls);
   result.lost = own - others;
@@ -192,8 +192,8 @@ std::vector<StragglerCause> causes_of(const Comparison& compare) {
       faults_cause(compare),
   };
   std::erase_if(causes, [](const StragglerCause& cause) { return cause.weight < kCause; });
-  std::stable_sort(causes.begin(), causes.end(),
-                   [](const StragglerCause& a, const StragglerCause& b) { return a.weight > b.weight; });
+  std::ranges::stable_sort(causes,
+                           [](const StragglerCause& a, const StragglerCause& b) { return a.weight > b.weight; });
   return causes;
 }
 
@@ -240,7 +240,6 @@ std::optional<RunFinding> find_straggler_rank(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kStragglerRank;
 const Rule kStragglerRank{"straggler-rank",
                           "several ranks end their steps together, and one of them spends less time in the exchange "
                           "than the others: 30 % of the time less; or 15 % less, and something delays it for 5 % of "

@@ -17,7 +17,7 @@ int most_at_once(const std::vector<std::pair<double, double>>& intervals) {
     changes.emplace_back(begin, +1);
     changes.emplace_back(end, -1);
   }
-  std::sort(changes.begin(), changes.end());  // ends before beginnings
+  std::ranges::sort(changes);  // ends before beginnings
   int now = 0, most = 0;
   for (const auto& [seconds, change] : changes) most = std::max(most, now += change);
   return most;

@@ -5,61 +5,12 @@
 
 namespace unstarve {
 
-// Each is defined in its own file. Of processes:
-extern const Rule kFewWorkers, kExpensiveSamples, kManyWorkers, kUnevenWorkers, kSerialInput, kLargeImages, kSmallFiles,
-    kSlowReads, kLock, kStorageWait, kCpuQuota, kOtherPrograms, kOperatorThreads, kSpinningThreads, kPythonBound,
-    kSmallSteps, kLoggingStall, kCheckpointStall, kRecompilation, kGrowingMemory, kSlowStart, kStragglerRank,
-    kGpuThrottled, kSlowLink, kGpuShared, kGpuIdle;
-// Of traces:
-extern const Rule kInputWait, kPageableCopies, kExposedCopies, kFloatCopies, kTinyCopies, kLaunchBound, kHiddenSyncs,
-    kCpuFallback, kUnifiedMemory, kTensorCoresUnused, kAllocationsInSteps, kCheckpointIdle, kLoggingIdle, kStepOutliers,
-    kCommunicationExposed, kMemoryHeadroom, kAcceleratorFull, kFewSteps;
-
 std::span<const Rule> rules() {
-  static const std::array kRules{kFewWorkers,
-                                 kExpensiveSamples,
-                                 kManyWorkers,
-                                 kUnevenWorkers,
-                                 kSerialInput,
-                                 kLargeImages,
-                                 kSmallFiles,
-                                 kSlowReads,
-                                 kLock,
-                                 kStorageWait,
-                                 kCpuQuota,
-                                 kOtherPrograms,
-                                 kOperatorThreads,
-                                 kSpinningThreads,
-                                 kPythonBound,
-                                 kSmallSteps,
-                                 kLoggingStall,
-                                 kCheckpointStall,
-                                 kRecompilation,
-                                 kGrowingMemory,
-                                 kSlowStart,
-                                 kStragglerRank,
-                                 kGpuThrottled,
-                                 kSlowLink,
-                                 kGpuShared,
-                                 kGpuIdle,
-                                 kInputWait,
-                                 kPageableCopies,
-                                 kExposedCopies,
-                                 kFloatCopies,
-                                 kTinyCopies,
-                                 kLaunchBound,
-                                 kHiddenSyncs,
-                                 kCpuFallback,
-                                 kUnifiedMemory,
-                                 kTensorCoresUnused,
-                                 kAllocationsInSteps,
-                                 kCheckpointIdle,
-                                 kLoggingIdle,
-                                 kStepOutliers,
-                                 kCommunicationExposed,
-                                 kMemoryHeadroom,
-                                 kAcceleratorFull,
-                                 kFewSteps};
+  static const std::array kRules{
+#define RULE(name) name,
+#include "unstarve/diagnose/rules/rule_table.inl"
+#undef RULE
+  };
   return kRules;
 }
 
@@ -87,8 +38,7 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
   apply(false);
   for (const RunFinding& finding : findings) explained = std::max(explained, finding.lost);
   apply(true);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
+  std::ranges::stable_sort(findings, [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
   return findings;
 }
 

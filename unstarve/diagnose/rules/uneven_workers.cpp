@@ -27,7 +27,7 @@ std::vector<const ProcessUse*> group_of_busiest(const RunProfile& profile) {
     if (is_worker(process) && process.parent == busiest->parent && std::abs(process.begin_s - busiest->begin_s) < 1)
       group.push_back(&process);
   }
-  std::sort(group.begin(), group.end(), [](const auto* a, const auto* b) { return busy(*a) < busy(*b); });
+  std::ranges::sort(group, [](const auto* a, const auto* b) { return busy(*a) < busy(*b); });
   return group;
 }
 
@@ -61,7 +61,6 @@ std::optional<RunFinding> find_uneven_workers(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kUnevenWorkers;
 const Rule kUnevenWorkers{"uneven-workers",
                           "of workers that were started together, the busiest is busy for 90 % of the time and half of "
                           "them for less than half of that; no thread of the main process runs for 80 %",

@@ -6,7 +6,6 @@
 #include <cctype>
 #include <string_view>
 
-#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
@@ -58,9 +57,7 @@ std::string arithmetic_of(const TraceUse& trace) {
   return text;
 }
 
-std::optional<RunFinding> find_accelerator_full(const RunProfile& profile) {
-  if (!profile.trace) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_accelerator_full(const TraceUse& trace) {
   double busy = 1;
   bool used = false;
   for (const DeviceUse& device : trace.devices) {
@@ -86,10 +83,9 @@ std::optional<RunFinding> find_accelerator_full(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kAcceleratorFull;
 const Rule kAcceleratorFull{"accelerator-full",
                             "every used accelerator runs kernels for 90 % of the time; PyTorch traces with "
                             "`record_shapes=True` also show the share of the peak arithmetic",
-                            find_accelerator_full};
+                            of_trace<find_accelerator_full>};
 
 }  // namespace unstarve

@@ -4,41 +4,33 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find_communication_exposed(const RunProfile& profile) {
-  if (!profile.trace) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_communication_exposed(const TraceUse& trace) {
   const double exposed = trace.parts[static_cast<std::size_t>(StepActivity::kCommunication)];
-  const double lost = share_of(trace, exposed);
-  if (lost < 0.05) return std::nullopt;
+  std::optional<RunFinding> finding =
+      lost_time(trace, "the accelerator waits for communication with others", exposed, 0.05);
+  if (!finding) return std::nullopt;
   double total = 0;
   for (const DeviceUse& device : trace.devices) total += device.collective_s;
-  RunFinding finding;
-  finding.title = "the accelerator waits for communication with other ranks";
-  finding.evidence = fmt::format("collectives take {} in which no kernel runs, {:.0f} % of their time",
-                                 time_of(trace, exposed), 100 * std::min(exposed / std::max(total, 1e-9), 1.0));
-  finding.changes = {
+  finding->evidence = fmt::format("collectives take {} in which no kernel runs, {:.0f} % of their time",
+                                  time_of(trace, exposed), 100 * std::min(exposed / std::max(total, 1e-9), 1.0));
+  finding->changes = {
       "",
       "accumulate gradients (model.no_sync()), use a larger batch per rank, or "
       "model.register_comm_hook(None, torch.distributed.algorithms.ddp_comm_hooks.default_hooks."
       "bf16_compress_hook); if ranks wait for a slow one, compare their traces",
       "use a larger batch per replica, or mixed precision",
       "start with XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true, or use a larger batch per device"};
-  finding.lost = lost;
-  finding.gain = gain_without(lost);
   return finding;
 }
 
 }  // namespace
 
-extern const Rule kCommunicationExposed;
 const Rule kCommunicationExposed{"communication-exposed", "for 5 % of the step, collectives run while no kernel runs",
-                                 find_communication_exposed};
+                                 of_trace<find_communication_exposed>};
 
 }  // namespace unstarve

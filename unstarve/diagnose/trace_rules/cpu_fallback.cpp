@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 #include "unstarve/observe/format.h"
 
@@ -28,21 +26,19 @@ std::string names_of(const TraceUse& trace) {
   return names.empty() ? "their names are not in the trace" : "most time is in " + names;
 }
 
-std::optional<RunFinding> find_cpu_fallback(const RunProfile& profile) {
-  if (!profile.trace) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
-  const double lost = share_of(trace, trace.fallback.seconds);
-  if (lost < 0.03) return std::nullopt;
-  RunFinding finding;
-  finding.title = "operators run on the CPU within steps, while the accelerator waits for their results";
-  finding.evidence = fmt::format(
+std::optional<RunFinding> find_cpu_fallback(const TraceUse& trace) {
+  std::optional<RunFinding> finding =
+      lost_time(trace, "operators run on the CPU within steps, while the accelerator waits for their results",
+                trace.fallback.seconds, 0.03);
+  if (!finding) return std::nullopt;
+  finding->evidence = fmt::format(
       "{:.1f} times {}, data are copied to the host, and results back: {} in these copies; all accelerators are idle "
       "for {}; {}",
       rate_of(trace, static_cast<double>(trace.fallback.count)), rate_unit(trace),
       format_bytes(
           static_cast<std::uint64_t>(std::max(rate_of(trace, static_cast<double>(trace.fallback.bytes)), 0.0))),
       time_of(trace, trace.fallback.seconds), names_of(trace));
-  finding.changes = {
+  finding->changes = {
       "",
       "compute on the accelerator: no .cpu() or .numpy() within the step; replace an operator without an "
       "implementation for the accelerator (a warning about fallback names it), or run it once per epoch or in the "
@@ -50,17 +46,14 @@ std::optional<RunFinding> find_cpu_fallback(const RunProfile& profile) {
       "compute on the accelerator: no tf.py_function or numpy_function within the step; "
       "tf.debugging.set_log_device_placement(True) names operators that are placed on the CPU",
       "compute on the accelerator: no jax.pure_callback, numpy functions or jax.device_get within the step"};
-  finding.lost = lost;
-  finding.gain = gain_without(lost);
   return finding;
 }
 
 }  // namespace
 
-extern const Rule kCpuFallback;
 const Rule kCpuFallback{"cpu-fallback",
                         "for 3 % of the step, operators run on the CPU between a copy to the host and a copy to the "
                         "accelerator, while all accelerators are idle",
-                        find_cpu_fallback};
+                        of_trace<find_cpu_fallback>};
 
 }  // namespace unstarve

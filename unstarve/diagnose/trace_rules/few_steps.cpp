@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
@@ -58,7 +55,6 @@ std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kFewSteps;
 const Rule kFewSteps{"few-steps",
                      "there are fewer than 5 steps after the first one, the profiler reports that it took 3 % of the "
                      "time, or events were left out",

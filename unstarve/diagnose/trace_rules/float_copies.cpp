@@ -4,16 +4,13 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find_float_copies(const RunProfile& profile) {
-  if (!profile.trace) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_float_copies(const TraceUse& trace) {
   const CopyUse pageable = copies_of(trace, CopyDirection::kToDevice, true);
   const CopyUse others = copies_of(trace, CopyDirection::kToDevice, false);
   const double bytes = static_cast<double>(pageable.bytes + others.bytes);
@@ -45,11 +42,10 @@ std::optional<RunFinding> find_float_copies(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kFloatCopies;
 const Rule kFloatCopies{
     "float32-copies",
     "at least half of the bytes copied to the accelerator are float32 tensors of 4 dimensions (requires "
     "record_shapes=True), and three quarters of their copying time without a kernel are 2 % of the step",
-    find_float_copies};
+    of_trace<find_float_copies>};
 
 }  // namespace unstarve

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
@@ -52,7 +49,6 @@ std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kLaunchBound;
 const Rule kLaunchBound{"launch-bound",
                         "all accelerators are idle for 10 % of the step, while the host neither waits for them or for "
                         "the loader, nor allocates, saves or logs",

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
-  if (!profile.trace) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_memory_headroom(const TraceUse& trace) {
   double used = 0;  // of the device that has the least free
   for (const DeviceUse& device : trace.devices) {
     if (device.busy_s <= 0) continue;
@@ -35,10 +32,9 @@ std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kMemoryHeadroom;
 const Rule kMemoryHeadroom{"memory-headroom",
                            "at most half of the memory was reserved (in traces, requires profile_memory=True), and all "
                            "accelerators are idle for 10 % of the step because of launches",
-                           find_memory_headroom};
+                           of_trace<find_memory_headroom>};
 
 }  // namespace unstarve

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
@@ -32,13 +30,12 @@ StepActivity longer_part(const TraceUse& trace, const std::vector<std::size_t>& 
     differences[part] =
         in_outliers / static_cast<double>(outliers.size()) - (trace.parts[part] - in_outliers) / std::max(others, 1.0);
   }
-  const auto most = std::max_element(differences.begin(), differences.end());
+  const auto most = std::ranges::max_element(differences);
   return static_cast<StepActivity>(most - differences.begin());
 }
 
-std::optional<RunFinding> find_step_outliers(const RunProfile& profile) {
-  if (!profile.trace || profile.trace->steps.size() < kFewestForOutliers) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_step_outliers(const TraceUse& trace) {
+  if (trace.steps.size() < kFewestForOutliers) return std::nullopt;
   const double median = median_step_s(trace);
   std::vector<std::size_t> outliers;
   double excess = 0;
@@ -47,30 +44,25 @@ std::optional<RunFinding> find_step_outliers(const RunProfile& profile) {
     outliers.push_back(i);
     excess += trace.steps[i].seconds - median;
   }
-  const double lost = share_of(trace, excess);
-  if (lost < 0.05) return std::nullopt;
-  RunFinding finding;
-  finding.title = "some steps take much longer than the others";
+  std::optional<RunFinding> finding = lost_time(trace, "some steps take much longer than the others", excess, 0.05);
+  if (!finding) return std::nullopt;
   const bool periodic = are_periodic(outliers);
-  finding.evidence = fmt::format(
+  finding->evidence = fmt::format(
       "{} of {} steps {} more than {} times the median of {:.1f} ms{}; the part that is longer: {}", outliers.size(),
       trace.steps.size(), outliers.size() == 1 ? "takes" : "take", kOutlier, 1e3 * median,
       periodic ? fmt::format(", one in {}", outliers[1] - outliers[0]) : "", to_string(longer_part(trace, outliers)));
-  finding.change =
+  finding->change =
       periodic ? "find what runs at this period: logging, evaluation, checkpoints, Python's garbage collector (call "
                  "gc.freeze() before training, and gc.collect() at a fixed interval)"
                : "find what differs in these steps: batches of other shapes (compilation, allocation), a slow sample, "
                  "other programs on the machine (unstarve watch)";
-  finding.lost = lost;
-  finding.gain = gain_without(lost);
   return finding;
 }
 
 }  // namespace
 
-extern const Rule kStepOutliers;
 const Rule kStepOutliers{"step-outliers",
                          "of 8 or more steps, those longer than 1.5 times the median exceed it by 5 % of all time",
-                         find_step_outliers};
+                         of_trace<find_step_outliers>};
 
 }  // namespace unstarve

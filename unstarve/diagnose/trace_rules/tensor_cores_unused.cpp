@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
@@ -14,9 +13,7 @@ namespace {
 constexpr double kFirstWithTensorCores = 7.0;  // compute capability: Volta
 constexpr double kFirstWithBfloat16 = 8.0;     // Ampere
 
-std::optional<RunFinding> find_tensor_cores_unused(const RunProfile& profile) {
-  if (!profile.trace) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_tensor_cores_unused(const TraceUse& trace) {
   double matrix = 0, tensor_core = 0, capability = 0;
   for (const DeviceUse& device : trace.devices) {
     if (device.compute_capability < kFirstWithTensorCores) continue;
@@ -50,10 +47,9 @@ std::optional<RunFinding> find_tensor_cores_unused(const RunProfile& profile) {
 
 }  // namespace
 
-extern const Rule kTensorCoresUnused;
 const Rule kTensorCoresUnused{"tensor-cores-unused",
                               "matrix products and convolutions take 20 % of the time on an accelerator with tensor "
                               "cores, less than a fifth of it in kernels that use them",
-                              find_tensor_cores_unused};
+                              of_trace<find_tensor_cores_unused>};
 
 }  // namespace unstarve

@@ -4,16 +4,13 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find_tiny_copies(const RunProfile& profile) {
-  if (!profile.trace || profile.trace->steps.empty()) return std::nullopt;
-  const TraceUse& trace = *profile.trace;
+std::optional<RunFinding> find_tiny_copies(const TraceUse& trace) {
+  if (trace.steps.empty()) return std::nullopt;
   std::int64_t tiny = 0, all = 0;
   for (const CopyUse& copy : trace.copies) {
     all += copy.count;
@@ -24,26 +21,23 @@ std::optional<RunFinding> find_tiny_copies(const RunProfile& profile) {
   const CallUse calls = trace.runtime.copies;
   const double seconds = calls.seconds * static_cast<double>(tiny) / static_cast<double>(all);
   // Calls cost nothing while the accelerator has work.
-  const double lost = share_of(trace, std::min(seconds, trace.idle.launch_s + trace.idle.synchronisation_s));
-  if (lost < 0.02) return std::nullopt;
-  RunFinding finding;
-  finding.title = "many small copies between host and accelerator";
-  finding.evidence =
+  std::optional<RunFinding> finding =
+      lost_time(trace, "many small copies between host and accelerator",
+                std::min(seconds, trace.idle.launch_s + trace.idle.synchronisation_s), 0.02);
+  if (!finding) return std::nullopt;
+  finding->evidence =
       fmt::format("{:.0f} copies of at most 64 KiB per step; their calls take {}", count, time_of(trace, seconds));
-  finding.change =
+  finding->change =
       "collect small values on the host into one tensor and copy it once per step; keep constants (masks, indexes, "
       "means) on the accelerator";
-  finding.lost = lost;
-  finding.gain = gain_without(lost);
   return finding;
 }
 
 }  // namespace
 
-extern const Rule kTinyCopies;
 const Rule kTinyCopies{"tiny-copies",
                        "20 copies of at most 64 KiB per step between host and accelerator, whose calls take 2 % of the "
                        "step while all accelerators are idle",
-                       find_tiny_copies};
+                       of_trace<find_tiny_copies>};
 
 }  // namespace unstarve

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "unstarve/core/statistics.h"
@@ -21,6 +22,14 @@ std::string duration(double seconds) {
 
 double share_of(const TraceUse& trace, double seconds) {
   return trace.analysed_s > 0 ? std::clamp(seconds / trace.analysed_s, 0.0, 1.0) : 0;
+}
+
+std::optional<RunFinding> lost_time(const TraceUse& trace, const char* title, double seconds, double least) {
+  RunFinding finding;
+  finding.title = title;
+  finding.lost = share_of(trace, seconds);
+  finding.gain = gain_without(finding.lost);
+  return finding.lost < least ? std::nullopt : std::optional(std::move(finding));
 }
 
 double launch_idle_s(const RunProfile& profile) {

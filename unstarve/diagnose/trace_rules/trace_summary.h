@@ -3,11 +3,22 @@
 //
 // Threads: pure functions. Failure: none.
 
+#include <optional>
 #include <string>
 
-#include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/diagnose/rules/rule.h"
 
 namespace unstarve {
+
+// The function of a rule that reads the trace alone: finds nothing in profiles without one.
+template <std::optional<RunFinding> (*find)(const TraceUse&)>
+[[nodiscard]] std::optional<RunFinding> of_trace(const RunProfile& profile) {
+  return profile.trace ? find(*profile.trace) : std::nullopt;
+}
+// A finding that these seconds are lost, still without evidence; nothing if they are less than the share `least` of the
+// analysed time.
+[[nodiscard]] std::optional<RunFinding> lost_time(const TraceUse& trace, const char* title, double seconds,
+                                                  double least);
 
 // Of the analysed time, 0..1.
 [[nodiscard]] double share_of(const TraceUse& trace, double seconds);
