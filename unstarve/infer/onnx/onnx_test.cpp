@@ -10,6 +10,7 @@
 #include "unstarve/infer/onnx/wire.h"
 #include "unstarve/infer/onnx/write_onnx.h"
 #include "unstarve/infer/testing/small_graph.h"
+#include "unstarve/storage/bytes/wire_writer.h"
 
 namespace unstarve::infer {
 namespace {
@@ -182,9 +183,9 @@ TEST_CASE("numbers are read packed and one by one, up to 64 bits") {
   writer.integer(1, -1);
   writer.integer(1, std::numeric_limits<std::int64_t>::min());
   writer.bytes(1, std::string_view("\x05\xac\x02", 3));
-  WireReader reader(bytes_of_text(writer.text()), bytes_of_text(writer.text()));
+  WireReader reader(bytes_of_text(writer.text()), {"ONNX model", bytes_of_text(writer.text()).data()});
   std::vector<std::int64_t> numbers;
-  for (WireField field; reader.next(field);) field.append_integers(numbers);
+  for (WireField field; reader.next(field);) append_integers(field, numbers);
   CHECK(numbers == std::vector<std::int64_t>{-1, std::numeric_limits<std::int64_t>::min(), 5, 300});
 }
 
@@ -192,11 +193,11 @@ TEST_CASE("malformed fields are rejected with their offset") {
   const auto error_of = [](std::string_view bytes) {
     return error_message([&] { (void)parse_proto(bytes_of_text(std::string(bytes))); });
   };
-  CHECK(error_of("\x08") == "the end of a message at offset 1; expected the rest of a number");
-  CHECK(error_of("\x3a\x05xx") == "field 7 has 5 bytes at offset 0; expected at most the 2 that are left");
-  CHECK(error_of("\x0b") == "the unknown field type 3 at offset 0; expected 0, 1, 2 or 5");
-  CHECK(error_of(std::string_view("\x00", 1)) == "an invalid field number at offset 0; expected 1 or more");
-  CHECK(error_of(std::string(11, '\xff')) == "a number of more than 10 bytes at offset 10; expected up to 64 bits");
+  CHECK(error_of("\x08") == "invalid ONNX model: truncated inside a number (at offset 1)");
+  CHECK(error_of("\x3a\x05xx") == "invalid ONNX model: a field declares 5 bytes, the record contains 2 (at offset 2)");
+  CHECK(error_of("\x0b") == "invalid ONNX model: wire type 3 is unknown (at offset 1)");
+  CHECK(error_of(std::string_view("\x00", 1)) == "invalid ONNX model: a field has no valid number (at offset 1)");
+  CHECK(error_of(std::string(11, '\xff')) == "invalid ONNX model: a number has more than 10 bytes (at offset 10)");
   CHECK(error_of("\x38\x01") == "field 7 has no length at offset 0; expected text or a message");
   CHECK(error_of("") == "found no graph; expected an ONNX model");
 }

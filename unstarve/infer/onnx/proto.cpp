@@ -22,10 +22,10 @@ class ProtoParser {
       switch (field.number) {
         case onnx::model::kGraph:
           has_graph = true;
-          graph(field.message());
+          graph(message_in(field));
           break;
-        case onnx::model::kOpset: opset(field.message()); break;
-        case onnx::model::kMetadata: metadata(field.message()); break;
+        case onnx::model::kOpset: opset(message_in(field)); break;
+        case onnx::model::kMetadata: metadata(message_in(field)); break;
         default: break;
       }
     });
@@ -36,7 +36,7 @@ class ProtoParser {
  private:
   template <class Visit>
   void each(std::span<const std::uint8_t> message, Visit&& visit) const {
-    WireReader reader(message, file_);
+    WireReader reader(message, {"ONNX model", file_.data()});
     for (WireField field; reader.next(field);) visit(field);
   }
 
@@ -44,8 +44,8 @@ class ProtoParser {
     std::string_view domain;
     std::int64_t version = 0;
     each(message, [&](const WireField& field) {
-      if (field.number == onnx::opset::kDomain) domain = field.text();
-      if (field.number == onnx::opset::kVersion) version = field.integer();
+      if (field.number == onnx::opset::kDomain) domain = text_in(field);
+      if (field.number == onnx::opset::kVersion) version = integer_in(field);
     });
     model_.opsets[domain == "ai.onnx" ? std::string_view() : domain] = version;
   }
@@ -53,8 +53,8 @@ class ProtoParser {
   void metadata(std::span<const std::uint8_t> message) {
     std::string_view key, value;
     each(message, [&](const WireField& field) {
-      if (field.number == onnx::entry::kKey) key = field.text();
-      if (field.number == onnx::entry::kValue) value = field.text();
+      if (field.number == onnx::entry::kKey) key = text_in(field);
+      if (field.number == onnx::entry::kValue) value = text_in(field);
     });
     model_.metadata[key] = value;
   }
@@ -62,11 +62,11 @@ class ProtoParser {
   void graph(std::span<const std::uint8_t> message) {
     each(message, [&](const WireField& field) {
       switch (field.number) {
-        case onnx::graph::kNode: model_.nodes.push_back(node(field.message())); break;
-        case onnx::graph::kName: model_.name = field.text(); break;
-        case onnx::graph::kInitializer: model_.initializers.push_back(tensor(field.message())); break;
-        case onnx::graph::kInput: model_.inputs.push_back(value_info(field.message())); break;
-        case onnx::graph::kOutput: model_.outputs.push_back(value_info(field.message()).name); break;
+        case onnx::graph::kNode: model_.nodes.push_back(node(message_in(field))); break;
+        case onnx::graph::kName: model_.name = text_in(field); break;
+        case onnx::graph::kInitializer: model_.initializers.push_back(tensor(message_in(field))); break;
+        case onnx::graph::kInput: model_.inputs.push_back(value_info(message_in(field))); break;
+        case onnx::graph::kOutput: model_.outputs.push_back(value_info(message_in(field)).name); break;
         case onnx::graph::kSparse: throw Error(ErrorKind::kInput, "found sparse weights; expected dense ones");
         default: break;
       }
@@ -77,13 +77,13 @@ class ProtoParser {
     ProtoNode result;
     each(message, [&](const WireField& field) {
       switch (field.number) {
-        case onnx::node::kInput: result.inputs.push_back(field.text()); break;
-        case onnx::node::kOutput: result.outputs.push_back(field.text()); break;
-        case onnx::node::kName: result.name = field.text(); break;
-        case onnx::node::kOpType: result.op = field.text(); break;
-        case onnx::node::kDomain: result.domain = field.text(); break;
+        case onnx::node::kInput: result.inputs.push_back(text_in(field)); break;
+        case onnx::node::kOutput: result.outputs.push_back(text_in(field)); break;
+        case onnx::node::kName: result.name = text_in(field); break;
+        case onnx::node::kOpType: result.op = text_in(field); break;
+        case onnx::node::kDomain: result.domain = text_in(field); break;
         case onnx::node::kAttribute: {
-          auto [name, value] = attribute(field.message());
+          auto [name, value] = attribute(message_in(field));
           result.attributes[name] = std::move(value);
           break;
         }
@@ -99,13 +99,13 @@ class ProtoParser {
     ProtoAttribute result;
     each(message, [&](const WireField& field) {
       switch (field.number) {
-        case onnx::attribute::kName: name = field.text(); break;
-        case onnx::attribute::kFloat: result.number = field.number32(); break;
-        case onnx::attribute::kInteger: result.integer = field.integer(); break;
-        case onnx::attribute::kText: result.text = field.text(); break;
-        case onnx::attribute::kTensor: result.tensor = tensor(field.message()); break;
-        case onnx::attribute::kFloats: field.append_floats(result.floats); break;
-        case onnx::attribute::kIntegers: field.append_integers(result.integers); break;
+        case onnx::attribute::kName: name = text_in(field); break;
+        case onnx::attribute::kFloat: result.number = float_in(field); break;
+        case onnx::attribute::kInteger: result.integer = integer_in(field); break;
+        case onnx::attribute::kText: result.text = text_in(field); break;
+        case onnx::attribute::kTensor: result.tensor = tensor(message_in(field)); break;
+        case onnx::attribute::kFloats: append_floats(field, result.floats); break;
+        case onnx::attribute::kIntegers: append_integers(field, result.integers); break;
         case onnx::attribute::kReference: result.reference = true; break;
         default: break;
       }
@@ -117,15 +117,15 @@ class ProtoParser {
     ProtoTensor result;
     each(message, [&](const WireField& field) {
       switch (field.number) {
-        case onnx::tensor::kDims: field.append_integers(result.dims); break;
-        case onnx::tensor::kType: result.type = field.integer(); break;
-        case onnx::tensor::kFloats: field.append_floats(result.floats); break;
-        case onnx::tensor::kInt32s: field.append_integers(result.int32s); break;
-        case onnx::tensor::kInt64s: field.append_integers(result.int64s); break;
-        case onnx::tensor::kName: result.name = field.text(); break;
-        case onnx::tensor::kRaw: result.raw = field.message(); break;
+        case onnx::tensor::kDims: append_integers(field, result.dims); break;
+        case onnx::tensor::kType: result.type = integer_in(field); break;
+        case onnx::tensor::kFloats: append_floats(field, result.floats); break;
+        case onnx::tensor::kInt32s: append_integers(field, result.int32s); break;
+        case onnx::tensor::kInt64s: append_integers(field, result.int64s); break;
+        case onnx::tensor::kName: result.name = text_in(field); break;
+        case onnx::tensor::kRaw: result.raw = message_in(field); break;
         case onnx::tensor::kExternal: result.external = true; break;
-        case onnx::tensor::kLocation: result.external = result.external || field.integer() != 0; break;
+        case onnx::tensor::kLocation: result.external = result.external || integer_in(field) != 0; break;
         default: break;
       }
     });
@@ -135,10 +135,10 @@ class ProtoParser {
   ProtoInput value_info(std::span<const std::uint8_t> message) const {
     ProtoInput result;
     each(message, [&](const WireField& field) {
-      if (field.number == onnx::value_info::kName) result.name = field.text();
+      if (field.number == onnx::value_info::kName) result.name = text_in(field);
       if (field.number != onnx::value_info::kType) return;
-      each(field.message(), [&](const WireField& type) {
-        if (type.number == onnx::type::kTensor) tensor_type(type.message(), result);
+      each(message_in(field), [&](const WireField& type) {
+        if (type.number == onnx::type::kTensor) tensor_type(message_in(type), result);
       });
     });
     return result;
@@ -146,15 +146,15 @@ class ProtoParser {
 
   void tensor_type(std::span<const std::uint8_t> message, ProtoInput& result) const {
     each(message, [&](const WireField& field) {
-      if (field.number == onnx::type::kElement) result.type = field.integer();
+      if (field.number == onnx::type::kElement) result.type = integer_in(field);
       if (field.number != onnx::type::kShape) return;
       result.has_shape = true;
-      each(field.message(), [&](const WireField& entry) {
+      each(message_in(field), [&](const WireField& entry) {
         if (entry.number != onnx::type::kDimension) return;
         ProtoDimension& dimension = result.dims.emplace_back();
-        each(entry.message(), [&](const WireField& part) {
-          if (part.number == onnx::type::kLength) dimension.length = part.integer();
-          if (part.number == onnx::type::kLengthName) dimension.length_name = part.text();
+        each(message_in(entry), [&](const WireField& part) {
+          if (part.number == onnx::type::kLength) dimension.length = integer_in(part);
+          if (part.number == onnx::type::kLengthName) dimension.length_name = text_in(part);
         });
       });
     });

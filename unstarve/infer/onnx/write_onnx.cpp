@@ -11,7 +11,7 @@
 #include "unstarve/core/version.h"
 #include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/infer/onnx/onnx_fields.h"
-#include "unstarve/infer/onnx/wire.h"
+#include "unstarve/storage/bytes/wire_writer.h"
 
 namespace unstarve::infer {
 namespace {
@@ -80,7 +80,7 @@ class NodeWriter {
     end();
   }
   void number(const char* name, float value) {
-    begin(name, onnx::attribute::kTypeFloat).number32(onnx::attribute::kFloat, value);
+    begin(name, onnx::attribute::kTypeFloat).float32(onnx::attribute::kFloat, value);
     end();
   }
   void text(const char* name, std::string_view value) {

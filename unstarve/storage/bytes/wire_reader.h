@@ -19,6 +19,7 @@ struct WireField {
   WireType type = WireType::kVarint;
   std::uint64_t varint = 0;             // of kVarint; the bits of kFixed64 and kFixed32
   std::span<const std::uint8_t> bytes;  // of kBytes
+  std::size_t offset = 0;               // of the field in the outermost message
 };
 
 // The outermost message, for errors.
@@ -36,6 +37,7 @@ class WireReader {
   // Returns false at the end.
   bool next(WireField& field) {
     if (at_ == end_) return false;
+    field.offset = static_cast<std::size_t>(at_ - origin_.begin);
     const std::uint64_t tag = varint();
     field.number = static_cast<std::uint32_t>(tag >> 3);
     field.type = static_cast<WireType>(tag & 7);
