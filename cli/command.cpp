@@ -44,6 +44,23 @@ T parse(const std::string& name, const std::string& text, T low, T high, const c
   return value;
 }
 
+using Unit = std::pair<std::string_view, double>;
+
+struct Quantity {
+  double number = 0, unit = 0;
+  [[nodiscard]] double value() const { return number * unit; }
+};
+
+// Of a number that is followed by one of the units, the first that fits; 0 for other text.
+Quantity parse_quantity(std::string_view text, std::span<const Unit> units) {
+  const auto unit = std::ranges::find_if(units, [&](const Unit& each) { return text.ends_with(each.first); });
+  if (unit == units.end()) return {};
+  double number = 0;
+  const char* const end = text.data() + text.size() - unit->first.size();
+  const auto [stop, status] = std::from_chars(text.data(), end, number);
+  return status == std::errc() && stop == end ? Quantity{number, unit->second} : Quantity{};
+}
+
 }  // namespace
 
 double Arguments::number(const std::string& name, double fallback, double low, double high) const {
@@ -56,18 +73,11 @@ long long Arguments::integer(const std::string& name, long long fallback, long l
 
 std::uint64_t Arguments::megabytes(const std::string& name, std::uint64_t fallback) const {
   if (!has(name)) return fallback;
-  constexpr std::array<std::pair<std::string_view, double>, 6> kUnits{
+  constexpr std::array<Unit, 6> kUnits{
       {{"MiB", 1.048576}, {"GiB", 1073.741824}, {"TiB", 1099511.627776}, {"MB", 1}, {"GB", 1e3}, {"TB", 1e6}}};
   const std::string size = text(name);
-  for (const auto& [unit, megabytes] : kUnits) {
-    if (!size.ends_with(unit)) continue;
-    double number = 0;
-    const char* const end = size.data() + size.size() - unit.size();
-    const auto [stop, status] = std::from_chars(size.data(), end, number);
-    if (status == std::errc() && stop == end && number * megabytes >= 1 && number * megabytes <= 0x1p40)
-      return static_cast<std::uint64_t>(number * megabytes);
-    break;
-  }
+  const double megabytes = parse_quantity(size, kUnits).value();
+  if (megabytes >= 1 && megabytes <= 0x1p40) return static_cast<std::uint64_t>(megabytes);
   throw Error(
       ErrorKind::kArgument,
       fmt::format("{}: found \"{}\"; expected a size of 1MB or more with its unit: 500MB, 1.5GB, 2GiB", name, size));
@@ -75,16 +85,10 @@ std::uint64_t Arguments::megabytes(const std::string& name, std::uint64_t fallba
 
 double Arguments::seconds(const std::string& name, double fallback) const {
   if (!has(name)) return fallback;
-  constexpr std::array<std::pair<std::string_view, double>, 3> kUnits{{{"min", 60}, {"s", 1}, {"h", 3600}}};
+  constexpr std::array<Unit, 3> kUnits{{{"min", 60}, {"s", 1}, {"h", 3600}}};
   const std::string time = text(name);
-  for (const auto& [unit, seconds] : kUnits) {
-    if (!time.ends_with(unit)) continue;
-    double number = 0;
-    const char* const end = time.data() + time.size() - unit.size();
-    const auto [stop, status] = std::from_chars(time.data(), end, number);
-    if (status == std::errc() && stop == end && number * seconds >= 0.1 && number <= 1e6) return number * seconds;
-    break;
-  }
+  const Quantity found = parse_quantity(time, kUnits);
+  if (found.value() >= 0.1 && found.number <= 1e6) return found.value();
   throw Error(
       ErrorKind::kArgument,
       fmt::format("{}: found \"{}\"; expected a time of 0.1s or more with its unit: 30s, 5min, 1h", name, time));

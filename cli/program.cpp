@@ -15,7 +15,6 @@
 #include "command.h"
 #include "help.h"
 #include "host_start.h"
-#include "notices.h"
 #include "stop_on_signal.h"
 #include "terminal.h"
 #include "unknown_name.h"
@@ -100,7 +99,7 @@ void bind(CLI::App& root, Binding& binding) {
 }
 
 bool has_rest(const Command& command) {
-  return std::any_of(command.options.begin(), command.options.end(), [](const Option& one) { return one.rest; });
+  return std::ranges::any_of(command.options, [](const Option& one) { return one.rest; });
 }
 
 // Removes "--" and the words after it from the command line of a command that accepts another one, and returns these

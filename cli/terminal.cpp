@@ -10,6 +10,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve::cli {
 namespace {
@@ -54,6 +55,19 @@ void ProgressBar::show(std::string_view what, double share) {
   const std::string line = fmt::format("{:#>{}}{:->{}}{}", "", filled, "", bar - filled, label);
   fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(columns)));
   std::fflush(stderr);
+}
+
+Notices::Notices() {
+  set_notice_sink([this](const std::string& text) {
+    if (!seen_.insert(text).second || seen_.size() > 1) return;
+    // Clear the progress bar, which is redrawn later.
+    fmt::print(stderr, "{}unstarve: warning: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "", printable(text));
+  });
+}
+
+Notices::~Notices() {
+  set_notice_sink({});
+  if (seen_.size() > 1) fmt::print(stderr, "unstarve: warning: and {} more like it\n", seen_.size() - 1);
 }
 
 void print_error(bool json, const char* kind, const std::string& message) {

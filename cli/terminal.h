@@ -1,11 +1,12 @@
 #pragma once
-// What the program prints besides results: errors, and a progress bar on standard error if that is a terminal.
+// What the program prints besides results: errors, notices, and a progress bar on standard error if that is a terminal.
 //
 // Threads: one. The destructor erases the bar.
 // The remaining time is extrapolated from the progress since the first call, so that work done by an earlier run does
 // not distort it. A share of 0 restarts the estimate.
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,26 @@ class ProgressBar {
   double first_share_ = 0;
   std::int64_t shown_ns_ = 0;  // 0: never
   std::string shown_what_;
+};
+
+// Runs `job(progress)` with a progress bar, which is erased before the result is returned.
+template <class Job>
+auto with_progress(Job&& job) {
+  ProgressBar bar;
+  return job(bar.callback());
+}
+
+// Prints notices of the libraries (storage/dataset/notice.h) on standard error: the first one immediately, and at
+// destruction the number of the others. At most one object at a time.
+class Notices {
+ public:
+  Notices();
+  ~Notices();
+  Notices(const Notices&) = delete;
+  Notices& operator=(const Notices&) = delete;
+
+ private:
+  std::set<std::string> seen_;  // verbs may open the same data more than once
 };
 
 // An error on standard error; with `json` also as an object on standard output.

@@ -54,7 +54,7 @@ std::string unknown_name(std::span<const std::string_view> words) {
   for (const Command& command : commands()) names.emplace_back(command.name);
   if (words.empty()) return fmt::format("expected a command: {}", fmt::join(names, ", "));
   if (words.front().starts_with('-')) return "";
-  const auto verb = std::find(names.begin(), names.end(), words.front());
+  const auto verb = std::ranges::find(names, words.front());
   if (verb == names.end()) return describe("unknown command", words.front(), names);
 
   const Command& command = commands()[static_cast<std::size_t>(verb - names.begin())];
@@ -64,9 +64,9 @@ std::string unknown_name(std::span<const std::string_view> words) {
   for (const std::string_view word : words.subspan(1)) {
     const std::string_view name = word.substr(0, word.find('='));
     if (name == "--") return "";  // no options follow
-    if (!name.starts_with("--") || std::find(options.begin(), options.end(), name) != options.end()) continue;
+    if (!name.starts_with("--") || std::ranges::find(options, name) != options.end()) continue;
     for (const auto& [alias, option] : kAliases)
-      if (name == alias && std::find(options.begin(), options.end(), option) != options.end())
+      if (name == alias && std::ranges::find(options, option) != options.end())
         return fmt::format("{} has no option {}; did you mean {}?", command.name, name, option);
     return describe(fmt::format("{} has no option", command.name), name, options);
   }

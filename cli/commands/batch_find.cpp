@@ -26,12 +26,9 @@ int run_batch_find_command(const Arguments& arguments, const std::string& comman
   options.seconds = arguments.number("--seconds", options.seconds, 0.1, 3600);
   options.longest_s = arguments.number("--longest", options.longest_s, 0.1, 36000);
   options.memory_bytes = arguments.megabytes("--memory-limit", 0) * 1'000'000;
-  BatchFindResult result;
-  {
-    ProgressBar bar;
-    result = run_batch_find(options, bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const BatchFindResult result =
+      with_progress([&](const Progress& progress) { return run_batch_find(options, progress); });
+  print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;
 }

@@ -12,12 +12,8 @@ int run_bench_command(const Arguments& arguments, const std::string& command_lin
   options.settings = settings_from(arguments);
   options.target = parse_target(device_from(arguments, options.settings));
   options.seconds = arguments.number("--seconds", 20, 0.1, 86400);
-  BenchResult result;
-  {
-    ProgressBar bar;
-    result = run_bench(options, bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const BenchResult result = with_progress([&](const Progress& progress) { return run_bench(options, progress); });
+  print_result(arguments, result);
   write_measurement_files(arguments, recording_of(result, command_line), report_of(result, command_line));
   return kDone;
 }

@@ -48,12 +48,9 @@ int run_capacity_command(const Arguments& arguments, const std::string& command_
                   "--sample-bytes: found without --raw; images have sizes of their own. Pass --raw.");
     options.settings = settings_from(arguments);
   }
-  CapacityResult result;
-  {
-    ProgressBar bar;
-    result = run_capacity(options, bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const CapacityResult result =
+      with_progress([&](const Progress& progress) { return run_capacity(options, progress); });
+  print_result(arguments, result);
   write_measurement_files(arguments, recording_of(result, command_line), report_of(result, command_line));
   return kDone;
 }

@@ -12,7 +12,7 @@ int run_compare_command(const Arguments& arguments, const std::string& command_l
   check_outputs(arguments, {"--junit"});
   check_measurement_files(arguments);
   const RunComparison comparison = compare_runs(arguments.text("BEFORE"), arguments.text("AFTER"));
-  print_result(arguments.has("--json") ? to_json(comparison) + "\n" : to_text(comparison));
+  print_result(arguments, comparison);
   if (arguments.has("--junit")) write_file_atomically(arguments.text("--junit"), to_junit(comparison));
   write_measurement_files(arguments, recording_of(comparison, command_line), report_of(comparison, command_line));
   return comparison.slower ? kCheckFailed : kDone;

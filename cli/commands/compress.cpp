@@ -27,7 +27,7 @@ int run_compress_command(const Arguments& arguments, const std::string& command_
   const CompressResult result = with_progress_and_signals(
       [&](const Progress& progress, const std::stop_token& stop) { return run_compress(options, progress, stop); });
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   return kDone;
 }
 
@@ -45,8 +45,7 @@ Command compress_command() {
           "  unstarve compress resnet50.safetensors --model resnet50 --data photos/train --val photos/val \\\n"
           "      --max-accuracy-loss 0.01 --out small/\n"
           "  unstarve compress model.onnx --data photos/ --out small/ --json",
-          {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
-            Completes::kPath},
+          {model_argument(),
            {"--data", "DATA", "", "calibration images: a folder, shards or a spec", true, Completes::kPath},
            {"--split", "NAME", "", "split of --data: train, test or val"},
            {"--val", "DATA", "images of --data that are not used for calibration", "images for the accuracy check",
@@ -59,10 +58,7 @@ Command compress_command() {
            {"--images", "N", "500", "number of calibration images"},
            {"--val-images", "N", "all", "number of images for the accuracy check"},
            {"--pairs", "N", "30", "largest number of pairs of interleaved runs per step"},
-           {"--engine", "NAME", "auto",
-            "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt, or libtorch for comparison, only "
-            "on request",
-            false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
+           engine_option(),
            report_option(),
            json_option()},
           run_compress_command};

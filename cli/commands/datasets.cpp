@@ -8,7 +8,7 @@ int run_datasets_command(const Arguments& arguments, const std::string&) {
   const std::vector<CatalogueEntry> all = load_catalogue(arguments.text("--catalogue"));
   const std::vector<CatalogueEntry> wanted =
       arguments.has("NAME") ? std::vector{find_dataset(all, arguments.text("NAME"))} : all;
-  print_result(arguments.has("--json") ? to_json(wanted) + "\n" : to_text(wanted));
+  print_result(arguments, wanted);
   return kDone;
 }
 

@@ -16,11 +16,7 @@ int run_demo_command(const Arguments& arguments, const std::string& command_line
   options.accelerator = arguments.text("--accelerator", options.accelerator);
   options.minutes = arguments.number("--minutes", options.minutes, 0.02, 10000);
   options.folder = arguments.text("--folder", "unstarve-demo");
-  DemoResult result;
-  {
-    ProgressBar bar;
-    result = run_demo(options, bar.callback());
-  }
+  DemoResult result = with_progress([&](const Progress& progress) { return run_demo(options, progress); });
   describe_noise(result.ladders, command_line, options.minutes);
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   const std::filesystem::path report = arguments.text("--report", (options.folder / "report.html").string());

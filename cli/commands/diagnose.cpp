@@ -14,7 +14,7 @@ namespace {
 template <class Diagnosis>
 void write(const Diagnosis& diagnosis, const Arguments& arguments) {
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(diagnosis) + "\n");
-  print_result(arguments.has("--json") ? to_json(diagnosis) + "\n" : to_text(diagnosis));
+  print_result(arguments, diagnosis);
 }
 
 void diagnose_one(const Arguments& arguments, const std::string& command_line) {
@@ -24,10 +24,7 @@ void diagnose_one(const Arguments& arguments, const std::string& command_line) {
     write_file_atomically(arguments.text("--trace"), chrome_trace(diagnosis.profile, diagnosis.findings));
   if (arguments.has("--tensorboard"))
     write_watch_events(arguments.text("--tensorboard"), diagnosis.profile, diagnosis.findings);
-  if (!arguments.has("--report")) return;
-  Report report = report_of(diagnosis, command_line);
-  if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
-  write_report(report, arguments.text("--report"));
+  if (arguments.has("--report")) write_report_file(arguments, report_of(diagnosis, command_line));
 }
 
 void diagnose_several(const Arguments& arguments, const std::string& command_line) {

@@ -13,7 +13,7 @@ int run_doctor_command(const Arguments& arguments, const std::string&) {
   const ArrowFacts arrow = arrow_facts();
   const DoctorResult result = run_doctor({kVersion, compiler_name(), libtorch.version, libtorch.cuda, libtorch.cpu,
                                           arrow.version, libtorch.problem, arrow.problem});
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   return kDone;
 }
 

@@ -53,7 +53,7 @@ int run_export_model_command(const Arguments& arguments, const std::string&) {
                 "--int8-weights: found --int8, which stores all weights as int8; expected one of the two options");
   const ExportResult result = with_progress_and_signals(
       [&](const Progress& progress, std::stop_token stop) { return run_export(options, progress, std::move(stop)); });
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   return kDone;
 }
 
@@ -71,8 +71,7 @@ Command export_command() {
           "  unstarve export resnet50.safetensors --model resnet50 --out resnet50.onnx\n"
           "  unstarve export resnet50.safetensors --model resnet50 --int8 photos/train --out resnet50-int8.onnx\n"
           "  unstarve export scripted.pt --image-size 299 --out scripted.onnx --json",
-          {{"MODEL", "", "", "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)", true,
-            Completes::kPath},
+          {model_argument(),
            {"--out", "FILE", "", "ONNX file to write; must not be MODEL", true, Completes::kPath},
            {"--model", "NAME", "network in the checkpoint",
             "network of the weights; mobilenet_v2_0.5 has half the channels", false, Completes::kModel},

@@ -20,8 +20,7 @@ Command help_command() {
           [](const Arguments& arguments, const std::string&) {
             const std::string name = arguments.text("COMMAND");
             const auto all = commands();
-            const auto found =
-                std::find_if(all.begin(), all.end(), [&](const Command& one) { return one.name == name; });
+            const auto found = std::ranges::find(all, name, &Command::name);
             if (!name.empty() && found == all.end()) {
               const std::string_view word = name;
               throw Error(ErrorKind::kArgument, "help: " + unknown_name({&word, 1}));

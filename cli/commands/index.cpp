@@ -7,13 +7,10 @@ namespace unstarve::cli {
 namespace {
 
 int run_index_command(const Arguments& arguments, const std::string&) {
-  IndexResult result;
-  {
-    ProgressBar bar;
-    result =
-        run_index(spec_from(arguments), static_cast<int>(arguments.integer("--threads", 0, 1, 1024)), bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const IndexResult result = with_progress([&](const Progress& progress) {
+    return run_index(spec_from(arguments), static_cast<int>(arguments.integer("--threads", 0, 1, 1024)), progress);
+  });
+  print_result(arguments, result);
   return kDone;
 }
 

@@ -24,7 +24,7 @@ int run_infer_command(const Arguments& arguments, const std::string&) {
   options.resume = arguments.has("--resume");
   const InferResult result = with_progress_and_signals(
       [&](const Progress& progress, std::stop_token stop) { return run_infer(options, progress, std::move(stop)); });
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   return kDone;
 }
 
@@ -47,10 +47,7 @@ Command infer_command() {
        {"--out", "FILE", "",
         "write the predictions: .csv or .parquet (index, name, label, class, probability), or .npy (all outputs)",
         false, Completes::kPath},
-       {"--engine", "NAME", "auto",
-        "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt, or libtorch for comparison, only on "
-        "request",
-        false, Completes::kNothing, "auto openvino onnxruntime tensorrt libtorch"},
+       engine_option(),
        {"--batch", "N", "batch size of the model, else the fastest", "samples per batch"},
        {"--image-size", "PX", "size of the model", "side length of the images, for a model with a dynamic size"},
        {"--top", "N", "1", "number of classes per row, most probable first"},

@@ -14,6 +14,23 @@
 
 namespace unstarve::cli {
 
+// Any form of model that can be imported.
+inline Option model_argument() {
+  return {"MODEL", "",
+          "",      "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)",
+          true,    Completes::kPath};
+}
+inline Option engine_option() {
+  return {"--engine",
+          "NAME",
+          "auto",
+          "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt, or libtorch for comparison, only "
+          "on request",
+          false,
+          Completes::kNothing,
+          "auto openvino onnxruntime tensorrt libtorch"};
+}
+
 // The images of option or argument `name`, with the split of option `split`.
 [[nodiscard]] EvaluationData evaluation_data_from(const Arguments& arguments, const std::string& name,
                                                   const std::string& split = "--split");

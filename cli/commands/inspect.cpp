@@ -22,12 +22,10 @@ int run_io(const Arguments& arguments) {
                             arguments.text("DATA")));
   if (spec.source.take || spec.source.filter != FilterSpec{})
     emit_notice("--io measures all files of the source: filter and take of the spec are ignored");
-  IoResult result;
-  {
-    ProgressBar bar;
-    result = run_io_probe(spec.source.path, arguments.number("--seconds", 6, 0.01, 3600), bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const IoResult result = with_progress([&](const Progress& progress) {
+    return run_io_probe(spec.source.path, arguments.number("--seconds", 6, 0.01, 3600), progress);
+  });
+  print_result(arguments, result);
   return kDone;
 }
 
@@ -35,17 +33,15 @@ int run_inspect_command(const Arguments& arguments, const std::string&) {
   if (arguments.has("--io") && arguments.has("--quarantine"))
     throw Error(ErrorKind::kArgument, "--quarantine: not supported with --io, which reads no records. Pass one.");
   if (arguments.has("--io")) return run_io(arguments);
-  InspectResult result;
-  {
-    ProgressBar bar;
+  const InspectResult result = with_progress([&](const Progress& progress) {
     const PipelineSpec spec = spec_from(arguments);
     const auto data = open_data(spec);
     const int threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
     const auto samples = samples_of_sources(spec, *data, threads > 0 ? threads : read_topology().usable());
-    result = inspect_dataset(*data, name_of_sources(spec), threads, bar.callback(), samples.get());
-  }
+    return inspect_dataset(*data, name_of_sources(spec), threads, progress, samples.get());
+  });
   if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   return arguments.has("--strict") && !result.corrupt.empty() ? kCheckFailed : kDone;
 }
 

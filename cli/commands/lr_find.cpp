@@ -23,12 +23,8 @@ int run_lr_find_command(const Arguments& arguments, const std::string& command_l
   sweep.from = arguments.number("--from", sweep.from, 1e-30, 1e30);
   sweep.to = arguments.number("--to", sweep.to, 1e-30, 1e30);
   sweep.updates = static_cast<int>(arguments.integer("--steps", sweep.updates, 2, 1'000'000));
-  LrFindResult result;
-  {
-    ProgressBar bar;
-    result = run_lr_find(options, bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const LrFindResult result = with_progress([&](const Progress& progress) { return run_lr_find(options, progress); });
+  print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;
 }

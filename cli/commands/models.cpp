@@ -38,7 +38,7 @@ int run_models_command(const Arguments& arguments, const std::string& command_li
   const ModelsOptions options = models_options_from(arguments);
   const ModelsResult result = with_progress_and_signals(
       [&](const Progress& progress, std::stop_token stop) { return run_models(options, progress, std::move(stop)); });
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;
 }

@@ -27,12 +27,9 @@ int run_pack_command(const Arguments& arguments, const std::string&) {
   reject_spec("pack", arguments.text("SRC"));
   const PackOptions options = pack_options_from(arguments);
   const std::string folder = arguments.text("DST");
-  PackResult result;
-  {
-    ProgressBar bar;
-    result = run_pack(arguments.text("SRC"), folder, options, bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result, folder) + "\n" : to_text(result, folder));
+  const PackResult result = with_progress(
+      [&](const Progress& progress) { return run_pack(arguments.text("SRC"), folder, options, progress); });
+  print_result(arguments, result, folder);
   return kDone;
 }
 

@@ -30,12 +30,9 @@ int run_prepare_command(const Arguments& arguments, const std::string&) {
   options.only = arguments.text("--only");
   options.keep_archives = arguments.has("--keep-archives");
   options.pack = pack_options(arguments);
-  PrepareResult result;
-  {
-    ProgressBar bar;
-    result = run_prepare(entry, arguments.text("--out"), options, bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  const PrepareResult result = with_progress(
+      [&](const Progress& progress) { return run_prepare(entry, arguments.text("--out"), options, progress); });
+  print_result(arguments, result);
   return kDone;
 }
 

@@ -17,7 +17,7 @@
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/settings/target.h"
-#include "unstarve/jobs/tensorboard/recording_events.h"
+#include "unstarve/jobs/tensorboard/event_file.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/ranks/ranks.h"
@@ -289,7 +289,10 @@ void check_measurement_files(const Arguments& arguments) {
 void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report) {
   if (arguments.has("--trace")) write_file_atomically(arguments.text("--trace"), chrome_trace(recording));
   if (arguments.has("--tensorboard")) write_recording_events(arguments.text("--tensorboard"), recording);
-  if (!arguments.has("--report")) return;
+  if (arguments.has("--report")) write_report_file(arguments, std::move(report));
+}
+
+void write_report_file(const Arguments& arguments, Report report) {
   if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
   write_report(report, arguments.text("--report"));
 }

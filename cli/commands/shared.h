@@ -166,7 +166,15 @@ void check_output_folder(const std::filesystem::path& folder);
 void check_measurement_files(const Arguments& arguments);  // --report, --trace and --tensorboard
 void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report);
 
+// Writes --report, with a link to the file of --trace if there is one.
+void write_report_file(const Arguments& arguments, Report report);
+
 // Prints text to standard output and flushes it. Throws Error(kIo), for example for a full disk or a closed pipe.
 void print_result(const std::string& text);
+// The same for the text of a result, or its JSON with --json.
+template <class Result, class... More>
+void print_result(const Arguments& arguments, const Result& result, const More&... more) {
+  print_result(arguments.has("--json") ? to_json(result, more...) + "\n" : to_text(result, more...));
+}
 
 }  // namespace unstarve::cli

@@ -20,11 +20,8 @@ int run_synth_command(const Arguments& arguments, const std::string&) {
   options.size = static_cast<int>(arguments.integer("--size", options.size, 8, 8192));
   options.seed = static_cast<std::uint64_t>(arguments.integer("--seed", 1, 0, 1LL << 62));
   options.test_images = static_cast<std::uint64_t>(arguments.integer("--test-images", 0, 0, 100'000'000));
-  SynthResult result;
-  {
-    ProgressBar bar;
-    result = run_synth(folder, options, bar.callback());
-  }
+  const SynthResult result =
+      with_progress([&](const Progress& progress) { return run_synth(folder, options, progress); });
   if (arguments.has("--json")) {
     print_result(dump({{"path", folder},
                        {"images", result.images},

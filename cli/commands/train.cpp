@@ -144,7 +144,7 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
     }
   }
   if (!options.ranks.first()) return kDone;
-  print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+  print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   if (arguments.has("--dawnbench")) write_dawnbench(result, arguments.text("--dawnbench"), author);
   return kDone;
@@ -236,8 +236,8 @@ Command train_command() {
       run_train_command};
   // After --batch.
   const std::vector<Option> flags = train_flags();
-  const auto batch = std::find_if(command.options.begin(), command.options.end(),
-                                  [](const Option& option) { return std::string_view(option.name) == "--batch"; });
+  const auto batch = std::ranges::find_if(
+      command.options, [](const Option& option) { return std::string_view(option.name) == "--batch"; });
   command.options.insert(batch + 1, flags.begin(), flags.end());
   const std::vector<Option> host = host_flags();
   command.options.insert(command.options.end() - 1, host.begin(), host.end());  // before --json

@@ -56,7 +56,7 @@ struct FlagReader {
     const std::string text = arguments.text(field.flag);
     if constexpr (std::is_enum_v<T>) {
       const auto words = words_of<T>();
-      const auto found = std::find(words.begin(), words.end(), text);
+      const auto found = std::ranges::find(words, text);
       if (found == words.end()) reject(field, text, fmt::format("{}", fmt::join(words, ", ")));
       value = static_cast<T>(found - words.begin());
     } else if constexpr (std::is_same_v<T, std::string>) {
@@ -84,7 +84,7 @@ struct FlagMaker {
   void operator()(const FieldInfo& field, const T& value) {
     static std::deque<std::string> texts;
     const auto leads = [&](std::string_view word) { return std::string_view(field.path).starts_with(word); };
-    if (field.flag[0] == '\0' || std::any_of(left_out.begin(), left_out.end(), leads)) return;
+    if (field.flag[0] == '\0' || std::ranges::any_of(left_out, leads)) return;
     const char* const fallback =
         field.fallback[0] != '\0' ? field.fallback : texts.emplace_back(text_of(value)).c_str();
     const char* const choices = texts.emplace_back(choices_of<T>()).c_str();

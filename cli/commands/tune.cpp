@@ -57,11 +57,7 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
   options.epochs = arguments.number("--epochs", options.epochs, 0.5, 1e6);
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
-  std::vector<TuneResult> results;
-  {
-    ProgressBar bar;
-    results.push_back(run_tune(options, bar.callback()));
-  }
+  std::vector<TuneResult> results{with_progress([&](const Progress& progress) { return run_tune(options, progress); })};
   describe_noise(results, command_line, options.minutes);
   const TuneResult& result = results[0];
   // Print the table first: if a file cannot be written, the measurements are not lost.

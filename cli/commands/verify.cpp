@@ -11,12 +11,10 @@ namespace {
 
 int run_verify_command(const Arguments& arguments, const std::string&) {
   const std::string folder = arguments.text("DST");
-  VerifyResult result;
-  {
-    ProgressBar bar;
-    result = run_verify(folder, static_cast<int>(arguments.integer("--threads", 0, 1, 1024)), bar.callback());
-  }
-  print_result(arguments.has("--json") ? to_json(result, folder) + "\n" : to_text(result, folder));
+  const VerifyResult result = with_progress([&](const Progress& progress) {
+    return run_verify(folder, static_cast<int>(arguments.integer("--threads", 0, 1, 1024)), progress);
+  });
+  print_result(arguments, result, folder);
   if (result.ok()) return kDone;
   fmt::print(stderr, "unstarve: verify {}: {}: {}\n", printable(folder), printable(result.wrong.front().file),
              printable(result.wrong.front().reason));

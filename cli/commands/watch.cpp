@@ -51,17 +51,13 @@ int watch(const Arguments& arguments, const WatchOptions& options, const std::st
   if (started)
     std::fputs(("\nunstarve: " + to_text(result)).c_str(), stderr);  // it may be closed
   else
-    print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result));
+    print_result(arguments, result);
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(result) + "\n");
   if (arguments.has("--tensorboard"))
     write_watch_events(arguments.text("--tensorboard"), result.profile, result.findings);
   if (arguments.has("--trace"))
     write_file_atomically(arguments.text("--trace"), chrome_trace(result.profile, result.findings));
-  if (arguments.has("--report")) {
-    Report report = report_of(result, command_line);
-    if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
-    write_report(report, arguments.text("--report"));
-  }
+  if (arguments.has("--report")) write_report_file(arguments, report_of(result, command_line));
   return started ? result.profile.exit_code : kDone;
 }
 

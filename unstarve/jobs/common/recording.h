@@ -3,7 +3,7 @@
 //
 //   recording_of(result) of bench, tune, capacity and compare
 //     ├─▶ chrome_trace()             tracks and counters, for --trace          (chrome_trace.h)
-//     └─▶ write_recording_events()   scalars and text, for --tensorboard       (tensorboard/recording_events.h)
+//     └─▶ write_recording_events()   scalars and text, for --tensorboard       (tensorboard/event_file.h)
 //
 // Times are seconds since the measurement began. Threads: plain data.
 

@@ -65,8 +65,7 @@ class Canvas {
 
   void text(int x, int y, std::string_view characters) {
     for (const char character : characters) {
-      const auto* const glyph =
-          std::find_if(kGlyphs.begin(), kGlyphs.end(), [&](const Glyph& g) { return g.character == character; });
+      const auto* const glyph = std::ranges::find(kGlyphs, character, &Glyph::character);
       if (glyph != kGlyphs.end()) draw(*glyph, x, y);
       x += kGlyphAdvance;
     }

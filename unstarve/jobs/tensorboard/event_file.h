@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "unstarve/core/size.h"
+#include "unstarve/jobs/common/recording.h"
 
 namespace unstarve {
 
@@ -42,5 +43,8 @@ class EventFile {
   std::filesystem::path path_;
   std::unique_ptr<std::FILE, Close> file_;
 };
+
+// The scalars and the text of a recording. Scalars of a run are written to a subfolder of its name.
+void write_recording_events(const std::filesystem::path& folder, const Recording& recording);
 
 }  // namespace unstarve

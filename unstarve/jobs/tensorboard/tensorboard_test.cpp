@@ -14,7 +14,6 @@
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/jobs/tensorboard/chart_image.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
-#include "unstarve/jobs/tensorboard/recording_events.h"
 #include "unstarve/jobs/tensorboard/watch_events.h"
 #include "unstarve/storage/bytes/crc.h"
 
