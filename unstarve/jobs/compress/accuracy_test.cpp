@@ -4,7 +4,7 @@
 #include <cmath>
 #include <random>
 
-#include "unstarve/jobs/compress/layer_choice.h"
+#include "unstarve/jobs/compress/int8_steps.h"
 
 namespace unstarve {
 

@@ -15,6 +15,7 @@
 #include "unstarve/infer/onnx/write_onnx.h"
 #include "unstarve/infer/passes/pass.h"
 #include "unstarve/jobs/compress/int8_steps.h"
+#include "unstarve/jobs/compress/step_text.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
 #include "unstarve/observe/machine.h"
@@ -64,9 +65,8 @@ void propose_fold(StepLedger& ledger, const infer::PassedGraph& folded, std::siz
 }
 
 void propose_bfloat16(StepLedger& ledger) {
-  const std::vector<std::string> sets = read_machine_facts().instruction_sets;
-  const auto has = [&](std::string_view name) { return std::ranges::find(sets, name) != sets.end(); };
-  if (!has("avx512_bf16") && !has("amx_bf16"))
+  const MachineFacts machine = read_machine_facts();
+  if (!machine.has("avx512_bf16") && !machine.has("amx_bf16"))
     return ledger.skip("bfloat16", "this processor has no instructions for it");
   ledger.propose("bfloat16", "layers without quantisation", [&] {
     Proposal proposal = ledger.with_graph(ledger.best().graph());
@@ -153,20 +153,14 @@ ReferenceSpeed compare_with_reference(const infer::Graph& original, Trial& best,
 
 // Of the best model, as `infer` and other programs need them.
 std::string settings_text(Trial& trial, const EngineRate& throughput, const Normalisation& normalisation) {
-  const auto json_of = [](const EngineSettings& settings) {
-    return nlohmann::ordered_json{{"streams", settings.streams},
-                                  {"threads", settings.threads},
-                                  {"batch", settings.batch},
-                                  {"precision", settings.precision}};
-  };
-  const nlohmann::ordered_json json{{"model", "model.onnx"},
-                                    {"engine", trial.engine()},
-                                    {"engine_version", trial.process().model().version},
-                                    {"latency", json_of(trial.settings())},
-                                    {"throughput", json_of(throughput.settings)},
-                                    {"image_size", trial.image_size()},
-                                    {"mean", normalisation.mean},
-                                    {"std", normalisation.std}};
+  const Json json{{"model", "model.onnx"},
+                  {"engine", trial.engine()},
+                  {"engine_version", trial.process().model().version},
+                  {"latency", json_of(trial.settings())},
+                  {"throughput", json_of(throughput.settings)},
+                  {"image_size", trial.image_size()},
+                  {"mean", normalisation.mean},
+                  {"std", normalisation.std}};
   return json.dump(2) + "\n";
 }
 
@@ -194,8 +188,9 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   report("fold");
   propose_fold(ledger, folded, original.nodes.size());
   CompressResult result;
-  const CalibrationOptions calibration{.images = images.calibrate, .engine = engine, .program = options.program};
-  const Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration, progress, stop);
+  const CalibrationOptions calibration{
+      .images = images.calibrate, .engine = engine, .program = options.program, .progress = progress, .stop = stop};
+  const Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration);
   result.layers = int8.layers;
   report("bfloat16");
   propose_bfloat16(ledger);

@@ -46,13 +46,11 @@ FiguresTable ledger_table(const CompressResult& r) {
                      {},
                      false,
                      true};
-  for (const CompressStep& step : r.steps)
-    table.rows.push_back(
-        {title_of(step),
-         step.speed ? fmt::format("{:.2f} [{:.2f}, {:.2f}]", step.speed->ratio, step.speed->low, step.speed->high) : "",
-         step.p50_ms > 0 ? fmt::format("{:.3g}", step.p50_ms) : "", step.accuracy ? percent(step.accuracy->share) : "",
-         step.size.bytes > 0 ? format_bytes(step.size.bytes) : "",
-         fmt::format("{}{}", name_of(step.state), step.reason.empty() ? "" : ": " + step.reason)});
+  for (const CompressStep& step : r.steps) {
+    const StepFigures figures = figures_of(step);
+    table.rows.push_back({title_of(step), figures.speed, figures.p50_ms, figures.accuracy, figures.bytes,
+                          fmt::format("{}{}", name_of(step.state), step.reason.empty() ? "" : ": " + step.reason)});
+  }
   return table;
 }
 

@@ -16,12 +16,9 @@ namespace unstarve {
 namespace {
 
 std::string step_line(const CompressStep& step, std::size_t width) {
-  const std::string speed =
-      step.speed ? fmt::format("{:.2f} [{:.2f}, {:.2f}]", step.speed->ratio, step.speed->low, step.speed->high) : "";
+  const StepFigures figures = figures_of(step);
   std::string line = fmt::format("  {:<{}} {:<9} {:>19} {:>8} {:>9} {:>8}", title_of(step), width, name_of(step.state),
-                                 speed, step.p50_ms > 0 ? fmt::format("{:.3g}", step.p50_ms) : "",
-                                 step.accuracy ? percent(step.accuracy->share) : "",
-                                 step.size.bytes > 0 ? format_bytes(step.size.bytes) : "");
+                                 figures.speed, figures.p50_ms, figures.accuracy, figures.bytes);
   line.erase(line.find_last_not_of(' ') + 1);
   line += "\n";
   if (!step.reason.empty()) line += fmt::format("    {}\n", printable(step.reason));
@@ -59,9 +56,6 @@ Json json_of(const RatioInterval& of) {
 template <class T>
 Json json_of(const std::optional<T>& of) {
   return of ? json_of(*of) : Json();
-}
-Json json_of(const EngineSettings& of) {
-  return {{"streams", of.streams}, {"threads", of.threads}, {"batch", of.batch}, {"precision", of.precision}};
 }
 
 int int8_kernels(const CompressStep& step) {

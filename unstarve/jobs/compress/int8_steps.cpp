@@ -10,7 +10,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/int8/quantise.h"
-#include "unstarve/jobs/compress/layer_choice.h"
 #include "unstarve/observe/machine.h"
 
 namespace unstarve {
@@ -200,23 +199,33 @@ class Int8Proposals {
 
 }  // namespace
 
+std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs) {
+  std::ranges::stable_sort(costs, [](const LayerCost& a, const LayerCost& b) {
+    if (a.saved_ms <= 0 || b.saved_ms <= 0) return a.saved_ms <= 0 && b.saved_ms > 0;
+    return a.divergence * b.saved_ms > b.divergence * a.saved_ms;
+  });
+  std::vector<std::size_t> layers;
+  for (const LayerCost& cost : costs) layers.push_back(cost.layer);
+  return layers;
+}
+
 bool sums_may_overflow() {
-  const std::vector<std::string> sets = read_machine_facts().instruction_sets;
-  const auto has = [&](std::string_view name) { return std::ranges::find(sets, name) != sets.end(); };
-  return has("avx2") && !has("avx512_vnni") && !has("avx_vnni");
+  const MachineFacts machine = read_machine_facts();
+  return machine.has("avx2") && !machine.has("avx512_vnni") && !machine.has("avx_vnni");
 }
 
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
-                       const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop) {
+                       const CalibrationOptions& options) {
   const std::vector<std::size_t> layers = infer::quantisable_layers(graph);
   if (layers.empty()) {
     ledger.skip("int8", "the model has no Conv, Gemm or MatMul with constant float32 weights");
     return {};
   }
   if (!graph.limits.empty())
-    if (std::optional<Int8Steps> trained = propose_trained(ledger, graph, layers.size(), progress)) return *trained;
-  const infer::Calibration calibration = calibrate(graph, layers, images, options, progress, stop);
-  return Int8Proposals(ledger, graph, calibration, progress, stop).run(layers);
+    if (std::optional<Int8Steps> trained = propose_trained(ledger, graph, layers.size(), options.progress))
+      return *trained;
+  const infer::Calibration calibration = calibrate(graph, layers, images, options);
+  return Int8Proposals(ledger, graph, calibration, options.progress, options.stop).run(layers);
 }
 
 }  // namespace unstarve

@@ -3,12 +3,23 @@
 //
 // Threads: one. Failure: as StepLedger, and calibrate().
 
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "unstarve/jobs/compress/step_ledger.h"
 #include "unstarve/jobs/inference/calibrate.h"
 
 namespace unstarve {
+
+struct LayerCost {
+  std::size_t layer = 0;
+  double saved_ms = 0;    // by int8
+  double divergence = 0;  // of the outputs if only this layer is int8 (accuracy.h)
+};
+// The layers in the order in which they return to float32: those that save nothing, then the greatest divergence per
+// saved time first. The greedy solution of the knapsack, which differs from the best by at most one layer.
+[[nodiscard]] std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs);
 
 struct Int8Steps {
   std::size_t layers = 0;  // that int8 can compute
@@ -21,9 +32,9 @@ struct Int8Steps {
 
 // Proposes int8 for all layers of `graph`, first with the limits of its training, if it was trained for int8. If there
 // are none, or if that is reverted, with the method and the bits whose outputs for calibration images are closest to
-// those of the original. If that loses too much accuracy, proposes fewer layers (layer_choice.h): the time of each
+// those of the original. If that loses too much accuracy, proposes fewer layers, by order_of_return(): the time of each
 // layer is taken from profiles of the engine, and its error by quantising it alone.
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
-                       const CalibrationOptions& options, const Progress& progress, const std::stop_token& stop);
+                       const CalibrationOptions& options);
 
 }  // namespace unstarve

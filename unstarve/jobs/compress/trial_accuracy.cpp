@@ -51,20 +51,21 @@ std::vector<std::int64_t> TrialAccuracy::predictions(Trial& trial, std::vector<s
   run.images = images_.evaluate;
   run.skip = images_.skip;
   run.labels = has_labels_;
-  run_images(
-      trial.process(), trial.image_size(), settings, images_.evaluation, run,
-      [&](const FedSamples& samples, std::span<const float> outputs) {
-        for (std::size_t i = 0; i < samples.ids.size(); ++i) {
-          const auto row = outputs.subspan(i * classes_, classes_);
-          if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); }))
-            throw Error(ErrorKind::kInput,
-                        fmt::format("compress {}: the output for {} is not a finite number; expected finite numbers",
-                                    trial.graph().name, images_.evaluation.dataset->location(samples.ids[i])));
-          classes.push_back(std::ranges::max_element(row) - row.begin());
-          if (labels != nullptr) labels->push_back(samples.labels[i]);
-        }
-      },
-      progress_, stop_);
+  run.progress = progress_;
+  run.stop = stop_;
+  run_images({trial.process(), trial.image_size(), settings}, images_.evaluation, run,
+             [&](const FedSamples& samples, std::span<const float> outputs) {
+               for (std::size_t i = 0; i < samples.ids.size(); ++i) {
+                 const auto row = outputs.subspan(i * classes_, classes_);
+                 if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); }))
+                   throw Error(
+                       ErrorKind::kInput,
+                       fmt::format("compress {}: the output for {} is not a finite number; expected finite numbers",
+                                   trial.graph().name, images_.evaluation.dataset->location(samples.ids[i])));
+                 classes.push_back(std::ranges::max_element(row) - row.begin());
+                 if (labels != nullptr) labels->push_back(samples.labels[i]);
+               }
+             });
   trial.compile_for_latency();
   return classes;
 }
@@ -74,12 +75,11 @@ std::vector<float> TrialAccuracy::outputs(Trial& trial) {
   const EngineSettings settings = trial.compile_for_throughput();
   ImageRun run{"compress " + trial.graph().name};
   run.images = std::min(images_.calibrate, kComparedImages);
-  run_images(
-      trial.process(), trial.image_size(), settings, images_.calibration, run,
-      [&](const FedSamples&, std::span<const float> outputs) {
-        rows.insert(rows.end(), outputs.begin(), outputs.end());
-      },
-      {}, stop_);
+  run.stop = stop_;
+  run_images({trial.process(), trial.image_size(), settings}, images_.calibration, run,
+             [&](const FedSamples&, std::span<const float> outputs) {
+               rows.insert(rows.end(), outputs.begin(), outputs.end());
+             });
   trial.compile_for_latency();
   return rows;
 }

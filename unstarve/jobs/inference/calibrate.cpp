@@ -13,8 +13,7 @@
 namespace unstarve {
 
 infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::size_t> layers,
-                             const EvaluationImages& images, const CalibrationOptions& options,
-                             const Progress& progress, const std::stop_token& stop) {
+                             const EvaluationImages& images, const CalibrationOptions& options) {
   const std::string what = "calibrate " + graph.name;
   infer::Calibration calibration(graph, infer::observed_activations(graph, layers));
   const GraphFile file(calibration.observed_graph());
@@ -23,10 +22,10 @@ infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::siz
   const int threads = read_topology().usable();
   const EngineSettings settings{threads, threads, std::max(fixed_batch(engine->model()), 1)};
   engine->compile(settings, shape, settings.streams + 1);
-  run_images(
-      *engine, static_cast<int>(shape[1]), settings, images,
-      {.what = what, .images = options.images, .seed = options.seed},
-      [&](const FedSamples&, std::span<const float> rows) { calibration.add(rows); }, progress, stop);
+  const ImageRun run{
+      .what = what, .images = options.images, .seed = options.seed, .progress = options.progress, .stop = options.stop};
+  run_images({*engine, static_cast<int>(shape[1]), settings}, images, run,
+             [&](const FedSamples&, std::span<const float> rows) { calibration.add(rows); });
   return calibration;
 }
 

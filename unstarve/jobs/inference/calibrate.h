@@ -23,11 +23,12 @@ struct CalibrationOptions {
   std::uint64_t seed = 0;
   std::string engine = "auto";  // engine_table.h; "auto": the first that can run the model
   std::string program{};        // path of this program
+  Progress progress{};
+  std::stop_token stop{};
 };
 
 // `layers`: of infer::quantisable_layers(graph), not empty.
 [[nodiscard]] infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::size_t> layers,
-                                           const EvaluationImages& images, const CalibrationOptions& options,
-                                           const Progress& progress = {}, const std::stop_token& stop = {});
+                                           const EvaluationImages& images, const CalibrationOptions& options);
 
 }  // namespace unstarve

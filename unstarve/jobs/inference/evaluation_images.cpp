@@ -27,27 +27,26 @@ EvaluationImages open_images(EvaluationData data, std::optional<Normalisation> o
               fmt::format("read '{}': found no image; expected at least one", name_of_sources(images.data.spec)));
 }
 
-std::uint64_t run_images(EngineProcess& engine, int image_size, const EngineSettings& settings,
-                         const EvaluationImages& images, const ImageRun& run, const EngineFeed::Use& use,
-                         const Progress& progress, const std::stop_token& stop) {
+std::uint64_t run_images(const CompiledEngine& compiled, const EvaluationImages& images, const ImageRun& run,
+                         const EngineFeed::Use& use) {
   const std::uint64_t skip = std::min(run.skip, images.size()), left = images.size() - skip;
   const std::uint64_t wanted = run.images == 0 ? left : std::min(run.images, left);
-  PipelineSpec spec = evaluation_pipeline(images.data, image_size, settings.batch);
+  PipelineSpec spec = evaluation_pipeline(images.data, compiled.image_size, compiled.settings.batch);
   spec.order.shuffle = run.images > 0 || skip > 0;
   spec.order.seed = run.seed;
   const std::unique_ptr<Device> device = open_device("cpu");
   Loader loader(spec, images.dataset, *device,
                 {.start = {0, 0, skip}, .epochs = 1, .basis = {images.samples, {}}, .check_data = run.labels});
-  ItemProgress items(progress, wanted, "images");
+  ItemProgress items(run.progress, wanted, "images");
   std::stop_source enough;
-  const std::stop_callback forward(stop, [&] { enough.request_stop(); });
+  const std::stop_callback forward(run.stop, [&] { enough.request_stop(); });
   std::uint64_t used = 0;
-  EngineFeed feed(engine, loader, image_size, run.what);
+  EngineFeed feed(compiled.engine, loader, compiled.image_size, run.what);
   (void)feed.run(
       [&](const FedSamples& samples, std::span<const float> outputs) {
         const std::uint64_t count = std::min<std::uint64_t>(samples.ids.size(), wanted - used);
         if (count == 0) return;
-        const std::size_t row = outputs.size() / static_cast<std::size_t>(settings.batch);
+        const std::size_t row = outputs.size() / static_cast<std::size_t>(compiled.settings.batch);
         FedSamples first = samples;
         first.ids.resize(count);
         first.labels.resize(count);
@@ -57,7 +56,7 @@ std::uint64_t run_images(EngineProcess& engine, int image_size, const EngineSett
         if (used == wanted) enough.request_stop();
       },
       enough.get_token());
-  if (stop.stop_requested()) throw Error(ErrorKind::kCancelled, run.what + ": stopped");
+  if (run.stop.stop_requested()) throw Error(ErrorKind::kCancelled, run.what + ": stopped");
   if (used > 0) return used;
   throw Error(ErrorKind::kInput, fmt::format("{}: found no image of '{}' that can be read; expected at least one",
                                              run.what, name_of_sources(images.data.spec)));

@@ -36,13 +36,20 @@ struct ImageRun {
   std::uint64_t skip = 0;
   std::uint64_t seed = 0;
   bool labels = false;  // whether they are checked (Loader::Options::check_data)
+  Progress progress{};
+  std::stop_token stop{};
 };
 
-// Runs images through `engine`, which is compiled for `settings` and images of `image_size` px. `use` gets each batch
-// in order, of the last one only the samples up to the requested number. Returns their number; images that cannot be
-// read are left out or an error, by the policy of the data. Throws Error(kCancelled) after a stop.
-std::uint64_t run_images(EngineProcess& engine, int image_size, const EngineSettings& settings,
-                         const EvaluationImages& images, const ImageRun& run, const EngineFeed::Use& use,
-                         const Progress& progress = {}, const std::stop_token& stop = {});
+struct CompiledEngine {
+  EngineProcess& engine;
+  int image_size = 0;         // px
+  EngineSettings settings{};  // for which it is compiled
+};
+
+// Runs images through an engine. `use` gets each batch in order, of the last one only the samples up to the requested
+// number. Returns their number; images that cannot be read are left out or an error, by the policy of the data. Throws
+// Error(kCancelled) after a stop.
+std::uint64_t run_images(const CompiledEngine& compiled, const EvaluationImages& images, const ImageRun& run,
+                         const EngineFeed::Use& use);
 
 }  // namespace unstarve

@@ -87,8 +87,11 @@ Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const
                 fmt::format("export {}: found no Conv, Gemm or MatMul with constant float32 weights; "
                             "expected at least one for --int8",
                             graph.name));
+  CalibrationOptions calibrating = options.calibration;
+  calibrating.progress = progress;
+  calibrating.stop = stop;
   const infer::Calibration calibration =
-      calibrate(graph, how.layers, open_images(options.data, graph.normalisation), options.calibration, progress, stop);
+      calibrate(graph, how.layers, open_images(options.data, graph.normalisation), calibrating);
   graph = infer::quantise(std::move(graph), calibration, how);
   if (const std::string wrong = infer::violation(graph); !wrong.empty())
     throw Error(ErrorKind::kInternal, "quantise: " + wrong);
