@@ -4,7 +4,6 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <string_view>
 
 namespace unstarve {
 namespace {
@@ -105,10 +104,19 @@ std::uint64_t memory_limit(const Cgroup& group) {
   std::uint64_t limit = kNone, value = 0;
   const auto lower = [&] { limit = value > 0 ? std::min(limit, value) : limit; };
   if (std::ifstream(group.folder / (group.v2 ? "memory.max" : "memory.limit_in_bytes")) >> value) lower();
-  std::ifstream stat(group.folder / "memory.stat");
-  for (std::string key; !group.v2 && stat >> key >> value;)
-    if (key == "hierarchical_memory_limit") lower();
+  if (!group.v2) {
+    value = memory_stat(group, "hierarchical_memory_limit");
+    lower();
+  }
   return limit < kNone ? limit : 0;
+}
+
+std::uint64_t memory_stat(const Cgroup& group, std::string_view key) {
+  std::ifstream stat(group.folder / "memory.stat");
+  std::uint64_t value = 0;
+  for (std::string word; stat >> word >> value;)
+    if (word == key) return value;
+  return 0;
 }
 
 // v2: "cpu.max" contains "QUOTA|max PERIOD" in microseconds. v1: "cpu.cfs_quota_us" (-1: none) and "cpu.cfs_period_us"

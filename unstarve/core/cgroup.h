@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace unstarve {
@@ -24,6 +25,9 @@ struct Cgroup {
 // The memory limit of one group: memory.max of v2; of v1 memory.limit_in_bytes, or the least of its parents', which are
 // not visible in a container (memory.stat). 0: none.
 [[nodiscard]] std::uint64_t memory_limit(const Cgroup& group);
+
+// The number after `key` in memory.stat of one group; 0: none.
+[[nodiscard]] std::uint64_t memory_stat(const Cgroup& group, std::string_view key);
 
 // The quota of one group in cores; 0: none.
 [[nodiscard]] double cpu_quota(const Cgroup& group);

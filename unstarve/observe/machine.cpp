@@ -56,12 +56,12 @@ constexpr std::array<NamedFlag, 19> kFlags = {{{"sse4_2", "sse4_2"},
 constexpr std::array<const char*, 5> kAvx512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
 std::vector<std::string> instruction_sets(const std::vector<std::string>& flags) {
-  const auto has = [&](const char* flag) { return std::find(flags.begin(), flags.end(), flag) != flags.end(); };
+  const auto has = [&](const char* flag) { return std::ranges::find(flags, flag) != flags.end(); };
   std::vector<std::string> sets;
   for (const NamedFlag& named : kFlags) {
     if (has(named.flag)) sets.emplace_back(named.name);
     const bool after_avx2 = std::string_view(named.name) == "avx2";
-    if (after_avx2 && std::all_of(kAvx512.begin(), kAvx512.end(), has)) sets.emplace_back("avx512");
+    if (after_avx2 && std::ranges::all_of(kAvx512, has)) sets.emplace_back("avx512");
   }
   return sets;
 }
@@ -121,8 +121,7 @@ void read_memory_limit(const fs::path& root, MachineFacts& facts) {
     if (limit == 0 || (facts.memory_bytes > 0 && limit >= facts.memory_bytes)) continue;
     if (facts.memory_limit_bytes == 0 || limit < facts.memory_limit_bytes) facts.memory_limit_bytes = limit;
     // Inactive page cache counts as used, but the kernel reclaims it on demand.
-    const auto stat = parse_keys(read_text(group.folder / "memory.stat"), ' ');
-    const std::uint64_t cache = parse_bytes(value_of(stat, group.v2 ? "inactive_file" : "total_inactive_file"));
+    const std::uint64_t cache = memory_stat(group, group.v2 ? "inactive_file" : "total_inactive_file");
     const std::uint64_t used =
         parse_bytes(first_line(group.folder / (group.v2 ? "memory.current" : "memory.usage_in_bytes")));
     const std::uint64_t held = used > cache ? used - cache : 0;
@@ -197,11 +196,11 @@ std::string find_hypervisor(const fs::path& root, const std::vector<std::string>
   if (!type.empty()) return type;
   const std::string vendor = first_line(root / "sys/class/dmi/id/sys_vendor");
   const std::string product = first_line(root / "sys/class/dmi/id/product_name");
-  const bool flagged = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
+  const bool flagged = std::ranges::find(flags, "hypervisor") != flags.end();
   // Arm has no hypervisor flag: cloud machines are recognised by their vendor, unless the product is bare metal.
   const bool bare = product.find("metal") != std::string::npos;
   const bool maker = vendor == "QEMU" || vendor == "Amazon EC2" || vendor == "Google" || vendor == "VMware, Inc.";
-  const bool arm = std::find(flags.begin(), flags.end(), "asimd") != flags.end();
+  const bool arm = std::ranges::find(flags, "asimd") != flags.end();
   if (!flagged && !(arm && maker && !bare)) return {};
   if (vendor.empty()) return "unknown kind";
   return product.empty() ? vendor : vendor + " " + product;
@@ -210,7 +209,7 @@ std::string find_hypervisor(const fs::path& root, const std::vector<std::string>
 }  // namespace
 
 bool MachineFacts::has(const std::string& instruction_set) const {
-  return std::find(instruction_sets.begin(), instruction_sets.end(), instruction_set) != instruction_sets.end();
+  return std::ranges::find(instruction_sets, instruction_set) != instruction_sets.end();
 }
 
 MachineFacts read_machine_facts(const fs::path& root) {

@@ -171,8 +171,8 @@ std::vector<GpuUse> GpuRecorder::use(double from_s) const {
       use.others.push_back({number, process.name, process.memory_bytes, share(process.looks, gpu.all_looks),
                             process.samples > 0 ? process.utilisation / static_cast<double>(process.samples) : -1});
     }
-    std::stable_sort(use.others.begin(), use.others.end(),
-                     [](const GpuOther& a, const GpuOther& b) { return a.memory_bytes > b.memory_bytes; });
+    std::ranges::stable_sort(use.others,
+                             [](const GpuOther& a, const GpuOther& b) { return a.memory_bytes > b.memory_bytes; });
     if (use.others.size() > kMostOthers) use.others.resize(kMostOthers);
     uses.push_back(std::move(use));
   }
@@ -180,7 +180,7 @@ std::vector<GpuUse> GpuRecorder::use(double from_s) const {
 }
 
 double GpuRecorder::take_utilisation() {
-  const bool known = std::any_of(gpus_.begin(), gpus_.end(), [](const Gpu& gpu) { return gpu.use.used; });
+  const bool known = std::ranges::any_of(gpus_, [](const Gpu& gpu) { return gpu.use.used; });
   double sum = 0;
   int found = 0;
   for (Gpu& gpu : gpus_) {

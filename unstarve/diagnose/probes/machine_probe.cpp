@@ -4,19 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "unstarve/core/topology.h"
+#include "unstarve/observe/kernel_files.h"
 
 namespace unstarve {
 namespace {
 
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+using kernel::read_text;
 
 double share(std::int64_t microseconds, double seconds) {
   return seconds > 0 ? std::clamp(1e-6 * static_cast<double>(microseconds) / seconds, 0.0, 1.0) : 0;
@@ -31,34 +27,34 @@ MachineProbe::MachineProbe(int process, std::filesystem::path root)
       memory_groups_(memory_groups(root_, process_)) {
   // A container has its own network. The file disappears with the process.
   network_file_ = root_ / "proc" / process_ / "net/dev";
-  if (!parse_network_bytes(text_of(network_file_))) network_file_ = root_ / "proc/net/dev";
+  if (!parse_network_bytes(read_text(network_file_))) network_file_ = root_ / "proc/net/dev";
   look();
   first_ = last_;
 }
 
 MachineProbe::Counts MachineProbe::counts() const {
   Counts counts;
-  counts.cpu = parse_cpu_ticks(text_of(root_ / "proc/stat"), cpus_).value_or(CpuTicks{});
+  counts.cpu = parse_cpu_ticks(read_text(root_ / "proc/stat"), cpus_).value_or(CpuTicks{});
   // The pressure on the cgroup if it has one: that on the machine includes other containers.
   const auto pressure = [&](const std::string& resource) {
     std::optional<std::int64_t> microseconds;
     if (!groups_.empty() && groups_[0].v2)
-      microseconds = parse_pressure_us(text_of(groups_[0].folder / (resource + ".pressure")));
-    if (!microseconds) microseconds = parse_pressure_us(text_of(root_ / "proc/pressure" / resource));
+      microseconds = parse_pressure_us(read_text(groups_[0].folder / (resource + ".pressure")));
+    if (!microseconds) microseconds = parse_pressure_us(read_text(root_ / "proc/pressure" / resource));
     return microseconds.value_or(0);
   };
   counts.cpu_us = pressure("cpu");
   counts.io_us = pressure("io");
   counts.memory_us = pressure("memory");
   for (const Cgroup& group : groups_)
-    counts.quotas.push_back(parse_quota_periods(text_of(group.folder / "cpu.stat")).value_or(QuotaPeriods{}));
-  counts.network = parse_network_bytes(text_of(network_file_)).value_or(last_.network);
+    counts.quotas.push_back(parse_quota_periods(read_text(group.folder / "cpu.stat")).value_or(QuotaPeriods{}));
+  counts.network = parse_network_bytes(read_text(network_file_)).value_or(last_.network);
   return counts;
 }
 
 void MachineProbe::look() {
   // A program may be bound to CPUs after its start (taskset). When it has ended, the latest mask remains.
-  std::set<int> cpus = parse_allowed_cpus(text_of(root_ / "proc" / process_ / "status"));
+  std::set<int> cpus = parse_allowed_cpus(read_text(root_ / "proc" / process_ / "status"));
   if (!cpus.empty() && cpus != cpus_) {
     cpus_ = std::move(cpus);
     first_.cpu = counts().cpu;

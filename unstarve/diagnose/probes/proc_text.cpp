@@ -1,8 +1,12 @@
 #include "unstarve/diagnose/probes/proc_text.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "unstarve/observe/kernel_files.h"
 
 namespace unstarve {
 namespace {
@@ -45,6 +49,24 @@ std::optional<std::int64_t> value_of(std::string_view text, std::string_view key
 }
 
 }  // namespace
+
+std::vector<int> numbers_in(const std::filesystem::path& folder) {
+  std::vector<int> numbers;
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    int number = 0;
+    const auto [last, status] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (status == std::errc() && last == name.data() + name.size() && number > 0) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+std::string_view read_again(const FileDescriptor& file, std::span<char> buffer) {
+  if (!file.valid()) return {};
+  const ssize_t size = ::pread(file.get(), buffer.data(), buffer.size(), 0);
+  return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
 
 std::optional<TaskStat> parse_task_stat(std::string_view text) {
   // The name is in parentheses and may contain both blanks and parentheses.
@@ -139,22 +161,11 @@ std::optional<CpuTicks> parse_cpu_ticks(std::string_view text, const std::set<in
 }
 
 std::set<int> parse_allowed_cpus(std::string_view text) {
-  constexpr std::int64_t kMost = 1 << 16;
   while (!text.empty()) {
     std::string_view line = take_line(text);
     if (take_word(line) != "Cpus_allowed_list:") continue;
-    std::set<int> cpus;
-    std::string_view list = take_word(line);  // such as 0-3,8,10-11
-    while (!list.empty()) {
-      const std::string_view range = list.substr(0, list.find(','));
-      list.remove_prefix(std::min(range.size() + 1, list.size()));
-      const std::size_t dash = range.find('-');
-      const auto first = number(range.substr(0, dash));
-      const auto last = dash == std::string_view::npos ? first : number(range.substr(dash + 1));
-      if (!first || !last || *first < 0 || *last < *first || *last >= kMost) return {};
-      for (std::int64_t cpu = *first; cpu <= *last; ++cpu) cpus.insert(static_cast<int>(cpu));
-    }
-    return cpus;
+    const std::vector<int> cpus = kernel::parse_list(take_word(line));
+    return {cpus.begin(), cpus.end()};
   }
   return {};
 }

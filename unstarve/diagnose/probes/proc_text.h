@@ -2,18 +2,26 @@
 // Parsers of files in /proc and of cgroups. Fields that a kernel does not have are 0.
 //
 // Source:  proc(5), Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst of Linux.
-// Failure: std::nullopt for text of another form. Threads: pure functions.
+// Failure: std::nullopt for text of another form. Threads: pure functions, except the two that read.
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "unstarve/core/file_descriptor.h"
 #include "unstarve/diagnose/profile/rank_use.h"
 
 namespace unstarve {
+
+// The numbers that name entries of a folder of /proc: processes or threads. Empty if it cannot be read.
+[[nodiscard]] std::vector<int> numbers_in(const std::filesystem::path& folder);
+// The text of a small file that remains open, read from its beginning; empty if it cannot be read.
+[[nodiscard]] std::string_view read_again(const FileDescriptor& file, std::span<char> buffer);
 
 // /proc/PID/stat, or /proc/PID/task/TID/stat of one thread
 struct TaskStat {

@@ -34,7 +34,7 @@ bool is_process(const CodeLine& line) { return line.file.empty() && line.functio
 
 // Whether the thread imports modules, or waits until all ranks have started: that belongs to the start of the program.
 bool is_start(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
-  return std::any_of(sample.begin(), sample.end(), [&](int index) {
+  return std::ranges::any_of(sample, [&](int index) {
     const CodeLine& line = lines[static_cast<std::size_t>(index)];
     return (line.function == "_find_and_load" && line.file.starts_with("<frozen importlib")) ||
            (line.function == "init_process_group" && line.file.ends_with("torch/distributed/distributed_c10d.py"));
@@ -251,7 +251,7 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
 }
 
 void StackSum::limit() {
-  std::stable_sort(sum_.stacks.begin(), sum_.stacks.end(), [](const StackUse& a, const StackUse& b) {
+  std::ranges::stable_sort(sum_.stacks, [](const StackUse& a, const StackUse& b) {
     return a.seconds + a.interpreter_s > b.seconds + b.interpreter_s;
   });
   if (sum_.stacks.size() <= kStacks) return;

@@ -50,9 +50,8 @@ std::pair<int, std::vector<std::size_t>> marking_line(const Visits& visits) {
 }  // namespace
 
 StepUse find_steps(const StackRecording& recording, int main_process) {
-  const auto thread = std::find_if(recording.threads.begin(), recording.threads.end(), [&](const RecordedThread& one) {
-    return one.process == main_process && one.is_main;
-  });
+  const auto thread = std::ranges::find_if(
+      recording.threads, [&](const RecordedThread& one) { return one.process == main_process && one.is_main; });
   if (thread == recording.threads.end()) return {};
   const auto& samples = thread->samples;
   std::size_t deepest = 0;

@@ -93,7 +93,7 @@ std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, do
     steps.rate = steps_of(log).rate;
     for (std::int64_t i = std::max<std::int64_t>(log.count - kRing, 0); i < log.count; ++i)
       steps.ends_s.push_back(log.ring[i % kRing] + to_unix_s);
-    if (steps.rate > 0 && std::is_sorted(steps.ends_s.begin(), steps.ends_s.end())) result[pid] = std::move(steps);
+    if (steps.rate > 0 && std::ranges::is_sorted(steps.ends_s)) result[pid] = std::move(steps);
   }
   return result;
 }
@@ -105,7 +105,7 @@ std::vector<double> read_step_times(const std::filesystem::path& folder, std::ui
   for (std::int64_t i = std::max<std::int64_t>(log->count - kRing, 0); i < log->count; ++i)
     times.push_back(log->ring[i % kRing]);
   std::erase_if(times, [](double time) { return !(time >= 0); });
-  std::sort(times.begin(), times.end());  // a step may have ended while the file was read
+  std::ranges::sort(times);  // a step may have ended while the file was read
   return times;
 }
 

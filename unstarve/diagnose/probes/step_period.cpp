@@ -169,8 +169,7 @@ Period period_in(const Correlations& of, std::size_t shortest, std::size_t most)
   if (whole.empty()) return {};
   const std::vector<Peak> peaks = peaks_of(whole);
   const double top = highest(peaks);
-  const auto found =
-      std::find_if(peaks.begin(), peaks.end(), [&](const Peak& peak) { return peak.height >= kEqual * top; });
+  const auto found = std::ranges::find_if(peaks, [&](const Peak& peak) { return peak.height >= kEqual * top; });
   if (top < kChance * of.chance || found == peaks.end()) return {};
   const auto [period, height] = *found;
   const auto lag = static_cast<std::size_t>(std::lround(period));

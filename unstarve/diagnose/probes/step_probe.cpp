@@ -48,9 +48,8 @@ class StepProbe::State {
       next_s_ = seconds + kAskAgain;
       return;
     }
-    const auto main = std::find_if(processes.begin(), processes.end(), [&](const ProcessUse& process) {
-      return process.role == ProcessRole::kMain && !process.ended;
-    });
+    const auto main = std::ranges::find_if(
+        processes, [&](const ProcessUse& process) { return process.role == ProcessRole::kMain && !process.ended; });
     if (main == processes.end() || seconds < main->begin_s + kBegin) return;
     if (main->pid != process_) results_.clear();
     process_ = main->pid;
@@ -68,8 +67,8 @@ class StepProbe::State {
       if (result.period) periods.push_back(*result.period);
     if (periods.empty()) return {};
     const double period = median(periods);
-    const auto agreeing = std::count_if(periods.begin(), periods.end(),
-                                        [&](double one) { return std::abs(one - period) <= kAgree * period; });
+    const auto agreeing =
+        std::ranges::count_if(periods, [&](double one) { return std::abs(one - period) <= kAgree * period; });
     if (2 * static_cast<std::size_t>(agreeing) <= results_.size()) return {};
     if (results_.size() == 1 && results_.front().waited) return {};
     StepUse steps;

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "unstarve/core/file_descriptor.h"
@@ -21,19 +20,6 @@ constexpr std::size_t kShownCommand = 200;  // characters
 constexpr double kNamed = 10;               // seconds in which libraries name their threads
 constexpr std::size_t kLargestFile = 1 << 16;
 constexpr const char* kOtherNames = "others";
-
-// The numbers that name entries of a folder of /proc.
-std::vector<int> numbers_in(const std::filesystem::path& folder) {
-  std::vector<int> numbers;
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    int number = 0;
-    const auto [last, status] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (status == std::errc() && last == name.data() + name.size() && number > 0) numbers.push_back(number);
-  }
-  return numbers;
-}
 
 // "pt_autograd_12" -> "pt_autograd", "Thread-3 (run)" -> "Thread"
 std::string group_of(std::string_view name) {
@@ -305,8 +291,7 @@ ProcessUse TaskTree::summary(const Process& process) {
     use.run_delay_s += group.run_delay_s;
     use.threads.push_back(std::move(group));
   }
-  std::sort(use.threads.begin(), use.threads.end(),
-            [](const ThreadUse& a, const ThreadUse& b) { return a.cpu_s > b.cpu_s; });
+  std::ranges::sort(use.threads, [](const ThreadUse& a, const ThreadUse& b) { return a.cpu_s > b.cpu_s; });
   return use;
 }
 
@@ -314,8 +299,8 @@ void TaskTree::end(const Process& process) {
   ended_.push_back(summary(process));
   ended_.back().ended = true;
   if (ended_.size() <= kEndedProcesses) return;
-  const auto least = std::min_element(ended_.begin(), ended_.end(),
-                                      [](const ProcessUse& a, const ProcessUse& b) { return a.cpu_s < b.cpu_s; });
+  const auto least =
+      std::ranges::min_element(ended_, [](const ProcessUse& a, const ProcessUse& b) { return a.cpu_s < b.cpu_s; });
   ProcessUse& sum = entry_of(merged_, least->name);
   sum.ended = true;
   sum.command = sum.name + ", several processes";
@@ -340,7 +325,7 @@ std::vector<ProcessUse> TaskTree::use() const {
   std::vector<ProcessUse> result = ended_;
   for (const auto& [name, use] : merged_) result.push_back(use);
   for (const auto& [pid, process] : alive_) result.push_back(summary(process));
-  std::sort(result.begin(), result.end(), [](const ProcessUse& a, const ProcessUse& b) { return a.cpu_s > b.cpu_s; });
+  std::ranges::sort(result, [](const ProcessUse& a, const ProcessUse& b) { return a.cpu_s > b.cpu_s; });
   return result;
 }
 

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -77,28 +76,13 @@ class ThreadFiles {
   [[nodiscard]] FileDescriptor open_file(const char* name) const {
     return FileDescriptor(::open(fmt::format("/proc/{}/task/{}/{}", pid_, tid_, name).c_str(), O_RDONLY | O_CLOEXEC));
   }
-  std::string_view read(const FileDescriptor& file) {
-    if (!file.valid()) return {};
-    const ssize_t size = ::pread(file.get(), buffer_.data(), buffer_.size(), 0);
-    return {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
-  }
+  std::string_view read(const FileDescriptor& file) { return read_again(file, buffer_); }
   int pid_, tid_;
   FileDescriptor schedule_, call_;
   std::array<char, 256> buffer_{};
 };
 
-std::vector<int> threads_of(int pid) {
-  std::vector<int> threads;
-  std::error_code error;
-  for (fs::directory_iterator entry(fmt::format("/proc/{}/task", pid), error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    int tid = 0;
-    std::from_chars(name.data(), name.data() + name.size(), tid);
-    if (tid > 0) threads.push_back(tid);
-  }
-  return threads;
-}
+std::vector<int> threads_of(int pid) { return numbers_in(fmt::format("/proc/{}/task", pid)); }
 
 // CPU time that a thread used or waited for, in nanoseconds.
 std::int64_t demand_of(int pid, int tid) {
@@ -132,7 +116,7 @@ std::vector<ChosenThread> choose(const std::vector<Candidate>& candidates,
       threads.push_back({{pid, tid, main ? "main" : worker ? "worker" : "thread"}, main ? 0 : worker ? 1 : 2, demand});
     }
   }
-  std::stable_sort(threads.begin(), threads.end(), [](const Thread& a, const Thread& b) {
+  std::ranges::stable_sort(threads, [](const Thread& a, const Thread& b) {
     return std::pair(a.rank, -a.demand) < std::pair(b.rank, -b.demand);
   });
   std::vector<ChosenThread> chosen;
@@ -157,9 +141,8 @@ class ThreadProbe::State {
       end_window(seconds, marks_of);
     }
     if (seconds < next_s_) return;
-    const auto main = std::find_if(processes.begin(), processes.end(), [](const ProcessUse& process) {
-      return process.role == ProcessRole::kMain && !process.ended;
-    });
+    const auto main = std::ranges::find_if(
+        processes, [](const ProcessUse& process) { return process.role == ProcessRole::kMain && !process.ended; });
     if (main == processes.end() || seconds < main->begin_s + kFirstWindow) return;
     std::vector<Candidate> candidates{{main->pid, main->role}};
     for (const ProcessUse& process : processes) {

@@ -31,27 +31,21 @@ ThreadRecorder::ThreadRecorder(int process, std::size_t most, const std::filesys
   }
 }
 
-std::string_view ThreadRecorder::read(const FileDescriptor& file) {
-  if (!file.valid()) return {};
-  const ssize_t size = ::pread(file.get(), buffer_.data(), buffer_.size(), 0);
-  return {buffer_.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
-}
-
 bool ThreadRecorder::look(double seconds) {
   if (looks_.size() == most_) return false;
-  const std::optional<RunTimes> times = parse_run_times(read(files_[kSchedule]));
+  const std::optional<RunTimes> times = parse_run_times(read_again(files_[kSchedule], buffer_));
   if (!times) return false;
   if (looks_.empty()) first_wait_ns_ = times->waiting_ns;
   last_wait_ns_ = times->waiting_ns;
-  const std::int64_t switches = parse_voluntary_switches(read(files_[kStatus])).value_or(0);
-  const IoCounts io = parse_io_counts(read(files_[kIo])).value_or(IoCounts{});
+  const std::int64_t switches = parse_voluntary_switches(read_again(files_[kStatus], buffer_)).value_or(0);
+  const IoCounts io = parse_io_counts(read_again(files_[kIo], buffer_)).value_or(IoCounts{});
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
   looks_.push_back({seconds,
                     {1e-9 * number(times->running_ns), number(switches), number(io.read_calls), number(io.read_bytes),
                      number(io.written_bytes)}});
   if (looks_.size() % kRare != 0) return true;
   ++rare_looks_;
-  const std::optional<SystemCall> call = parse_system_call(read(files_[kSystemCall]));
+  const std::optional<SystemCall> call = parse_system_call(read_again(files_[kSystemCall], buffer_));
   if (call && wait_of(*call, "") == Wait::kSleep) ++sleeping_;
   return true;
 }

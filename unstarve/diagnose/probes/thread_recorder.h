@@ -42,7 +42,6 @@ class ThreadRecorder {
     double seconds;
     std::array<double, kCounters> counters;  // since the thread began; 0: unknown
   };
-  [[nodiscard]] std::string_view read(const FileDescriptor& file);
 
   std::size_t most_;
   std::array<FileDescriptor, 4> files_;

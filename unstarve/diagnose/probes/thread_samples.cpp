@@ -63,7 +63,7 @@ std::size_t sample_at(const ThreadSamples& samples, double seconds) {
 ThreadState most_of(const std::vector<ThreadState>& states, std::size_t from, std::size_t to) {
   std::array<int, kThreadStates> counts{};
   for (std::size_t i = from; i < to; ++i) ++counts[static_cast<std::size_t>(states[i])];
-  return static_cast<ThreadState>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+  return static_cast<ThreadState>(std::ranges::max_element(counts) - counts.begin());
 }
 
 // The states of the samples from `first` to `last`, `group` of them together.
@@ -139,7 +139,7 @@ StepMarks marks_within(const ThreadSamples& samples, const StepMarks& marked, co
                        double rate) {
   if (samples.threads.empty() || samples.times.empty()) return {};
   const auto within = [&](const StepMarks& marks) {
-    return std::count_if(marks.begins.begin(), marks.begins.end(), [&](double time) {
+    return std::ranges::count_if(marks.begins, [&](double time) {
              return time >= samples.times.front() && time <= samples.times.back();
            }) >= 2;
   };

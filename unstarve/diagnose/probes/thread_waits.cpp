@@ -9,7 +9,7 @@ namespace unstarve {
 namespace {
 
 bool is_one_of(std::int64_t call, std::initializer_list<long> calls) {
-  return std::find(calls.begin(), calls.end(), call) != calls.end();
+  return std::ranges::find(calls, call) != calls.end();
 }
 
 }  // namespace

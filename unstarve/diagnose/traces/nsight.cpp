@@ -68,9 +68,9 @@ class NsightReader {
     choose_process();
     read_devices();
     read_kernels();
-    read_graphs();
+    read_unnamed(kGraphs, "CUDA graph", TraceActivity::kKernel);  // written instead of their kernels
     read_copies();
-    read_memsets();
+    read_unnamed(kMemsets, "Memset", TraceActivity::kMemset);
     read_calls();
     read_ranges();
     read_faults(kCpuFaults, UnifiedEvent::Kind::kCpuFault);
@@ -171,15 +171,15 @@ class NsightReader {
     }
   }
 
-  // Whole graphs, which are written instead of their kernels.
-  void read_graphs() {
-    if (!file_.has_table(kGraphs)) return;
-    SqliteFile::Rows rows = rows_of(kGraphs, {"deviceId", "streamId"});
-    const std::uint32_t name = events_.name_id("CUDA graph");
+  // A table whose events have no name of their own.
+  void read_unnamed(const char* table, const char* shown, TraceActivity activity) {
+    if (!file_.has_table(table)) return;
+    SqliteFile::Rows rows = rows_of(table, {"deviceId", "streamId"});
+    const std::uint32_t name = events_.name_id(shown);
     while (rows.next()) {
       std::optional<TraceEvent> event = device_event(rows);
       if (!event) continue;
-      event->activity = TraceActivity::kKernel;
+      event->activity = activity;
       event->name = name;
       events_.add(*event);
     }
@@ -198,19 +198,6 @@ class NsightReader {
       event->direction = direction_of(rows.integer(5));
       const int host = event->direction == CopyDirection::kToHost ? 7 : 6;
       event->host_memory = rows.is_null(host) ? MemoryKind::kUnknown : memory_of(rows.integer(host));
-      events_.add(*event);
-    }
-  }
-
-  void read_memsets() {
-    if (!file_.has_table(kMemsets)) return;
-    SqliteFile::Rows rows = rows_of(kMemsets, {"deviceId", "streamId"});
-    const std::uint32_t name = events_.name_id("Memset");
-    while (rows.next()) {
-      std::optional<TraceEvent> event = device_event(rows);
-      if (!event) continue;
-      event->activity = TraceActivity::kMemset;
-      event->name = name;
       events_.add(*event);
     }
   }
