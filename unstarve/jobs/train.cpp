@@ -24,12 +24,12 @@
 #include "unstarve/jobs/training/step_trace.h"
 #include "unstarve/jobs/training/train_data.h"
 #include "unstarve/jobs/training/training_source.h"
-#include "unstarve/jobs/training/validation_spec.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"
+#include "unstarve/train/loop.h"
 
 namespace unstarve {
 namespace {

@@ -26,8 +26,9 @@
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/training/lost_ranks.h"
 #include "unstarve/jobs/training/phase_times.h"
-#include "unstarve/jobs/training/training_source.h"
-#include "unstarve/train/loop.h"
+#include "unstarve/pipeline/executor/bad_sample.h"
+#include "unstarve/train/checkpoints.h"
+#include "unstarve/train/history.h"
 
 namespace unstarve {
 

@@ -51,6 +51,13 @@ struct TrainHistory {
   bool reached_target = false;  // TrainPlan::target, by the last evaluation
 };
 
+// Training images that stayed on the device (resident_source.h).
+struct ResidentImages {
+  std::int64_t images = 0;
+  std::uint64_t bytes = 0;
+  double seconds = 0;  // in which they were decoded and copied; part of the run
+};
+
 class HistoryRecorder {
  public:
   // The run starts now, or `waited_s` ago, since when it has waited for data. The clock is borrowed.

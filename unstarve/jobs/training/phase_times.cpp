@@ -58,7 +58,7 @@ std::vector<PhaseTimes> times_of(std::span<const TrainPhase> phases, const Train
 }
 
 std::optional<ProgressiveEffect> effect_of(std::span<const PhaseTimes> phases, int image_size) {
-  if (std::all_of(phases.begin(), phases.end(), [](const PhaseTimes& phase) { return phase.steps == 0; })) return {};
+  if (std::ranges::all_of(phases, [](const PhaseTimes& phase) { return phase.steps == 0; })) return {};
   ProgressiveEffect effect;
   find_full_rate(phases, image_size, effect);
   for (const PhaseTimes& phase : phases) {

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "unstarve/train/epoch_steps.h"
-#include "unstarve/train/loop.h"
+#include "unstarve/train/history.h"
 #include "unstarve/train/progressive.h"
 
 namespace unstarve {

@@ -1,13 +1,13 @@
 #pragma once
-// The data sets of a training run, and the checks whether they can train a network.
+// The data sets of a training run, the checks whether they can train a network, and the pipeline of evaluations.
 //
 // Threads: any. Failure: as stated; faults of the data are collected in ConfigurationFaults.
 
 #include <memory>
 #include <stop_token>
 
+#include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/training/configuration_faults.h"
-#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 
@@ -31,5 +31,12 @@ struct TrainDataSpecs {
 // Opens both data sets. What is missing in them, and what does not fit, is added to `faults`. Listing files or reading
 // an index may take long: Error(kCancelled) after a request to stop.
 [[nodiscard]] TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, ConfigurationFaults& faults);
+
+// Evaluates each sample of `given` once: its source or mix, with its operations if it has any, else a resize and a crop
+// to the size of the network's input. Batch size, output and execution are those of the training.
+[[nodiscard]] PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given);
+
+// Emits a notice for settings of `given` that evaluation ignores.
+void notify_ignored(const PipelineSpec& given);
 
 }  // namespace unstarve

@@ -15,17 +15,11 @@
 #include "unstarve/jobs/training/resume_position.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/ranks/ranks.h"
+#include "unstarve/train/history.h"
 #include "unstarve/train/loader_source.h"
 #include "unstarve/train/resident_source.h"
 
 namespace unstarve {
-
-// Training images that stayed on the device.
-struct ResidentImages {
-  std::int64_t images = 0;
-  std::uint64_t bytes = 0;
-  double seconds = 0;  // in which they were decoded and copied; part of the run
-};
 
 class TrainingSource {
  public:

@@ -1,4 +1,4 @@
-#include "unstarve/jobs/training/validation_spec.h"
+#include "unstarve/jobs/training/train_data.h"
 
 #include <catch2/catch.hpp>
 #include <string>
