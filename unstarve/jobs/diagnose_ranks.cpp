@@ -25,10 +25,6 @@ namespace {
 
 constexpr const char* kStraggler = "straggler-rank";
 
-std::string verdict_of(const RanksDiagnosis& diagnosis) {
-  return diagnosis.findings.empty() ? "no known cause of lost time was found" : diagnosis.findings[0].title;
-}
-
 // Of a file that was not written by this version, or not by watch.
 void check_profile(const RunProfile& profile, const std::string& name) {
   if (profile.trace && profile.watching.seconds <= 0) {
@@ -101,7 +97,7 @@ std::vector<RunProfile> without_other_ranks(const std::vector<RunProfile>& profi
       for (RankUse& rank : profile.ranks) rank.host.foreign_cores = std::max(rank.host.foreign_cores - used, 0.0);
     }
   }
-  std::sort(result.begin(), result.end(), [](const RunProfile& a, const RunProfile& b) {
+  std::ranges::sort(result, [](const RunProfile& a, const RunProfile& b) {
     return std::tie(a.ranks[0].numbers.global, a.ranks[0].host.name, a.ranks[0].pid) <
            std::tie(b.ranks[0].numbers.global, b.ranks[0].host.name, b.ranks[0].pid);
   });
@@ -120,8 +116,8 @@ std::vector<RunFinding> findings_of_files(const std::vector<RunProfile>& profile
     for (const RankUse& rank : profile.ranks) names += (names.empty() ? "" : ", ") + name_of(rank);
     for (const RunFinding& finding : explain_run(profile).findings) {
       if (finding.rule == kStraggler) continue;  // found in all ranks together
-      const auto known = std::find_if(shared.begin(), shared.end(),
-                                      [&](const Shared& one) { return one.finding.title == finding.title; });
+      const auto known =
+          std::ranges::find_if(shared, [&](const Shared& one) { return one.finding.title == finding.title; });
       if (known == shared.end()) {
         shared.push_back({finding, names});
         continue;
@@ -135,8 +131,7 @@ std::vector<RunFinding> findings_of_files(const std::vector<RunProfile>& profile
     one.finding.title += fmt::format(" ({})", one.names);
     findings.push_back(std::move(one.finding));
   }
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
+  std::ranges::stable_sort(findings, [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
   return findings;
 }
 
@@ -167,7 +162,7 @@ RanksDiagnosis diagnose_ranks(const std::vector<RunProfile>& profiles, const std
 }
 
 std::string to_text(const RanksDiagnosis& diagnosis) {
-  return printable(verdict_of(diagnosis)) + "\n" + findings_to_text(diagnosis.findings) +
+  return printable(verdict_of(diagnosis.findings)) + "\n" + findings_to_text(diagnosis.findings) +
          ranks_to_text(diagnosis.ranks);
 }
 
@@ -175,7 +170,7 @@ Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
   Report report = report_of_now("unstarve diagnose", command);
   CurveSection section;
   section.title = fmt::format("{} ranks", diagnosis.ranks.size());
-  section.verdict = printable(verdict_of(diagnosis));
+  section.verdict = printable(verdict_of(diagnosis.findings));
   section.findings = report_findings(diagnosis.findings);
   section.tables.push_back(ranks_table(diagnosis.ranks));
   report.curves.push_back(std::move(section));
@@ -185,7 +180,7 @@ Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
 std::string to_json(const RanksDiagnosis& diagnosis) {
   RunProfile profile;
   profile.ranks = diagnosis.ranks;
-  Json json = Json::parse(diagnosis_to_json(verdict_of(diagnosis), diagnosis.findings, profile));
+  Json json = Json::parse(diagnosis_to_json(verdict_of(diagnosis.findings), diagnosis.findings, profile));
   Json ranks = json.at("profile").at("ranks");
   json.erase("profile");
   json["ranks"] = std::move(ranks);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/jobs/common/findings.h"
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/common/trace_report.h"
@@ -43,7 +44,7 @@ Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
   Report report = report_of_now("unstarve diagnose", command);
   CurveSection section;
   section.title = std::filesystem::path(diagnosis.path).filename().string();
-  section.verdict = printable(verdict_of(diagnosis));
+  section.verdict = printable(verdict_of(diagnosis.findings));
   section.findings = report_findings(diagnosis.findings);
   section.notes.push_back(fmt::format("{} trace of {}; {} steps; {:.2f} s analysed of {:.2f} s; {} events.",
                                       trace.format, to_string(trace.framework), trace.steps.size(), trace.analysed_s,

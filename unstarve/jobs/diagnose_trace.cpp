@@ -18,10 +18,6 @@ bool is_watched(const TraceDiagnosis& diagnosis) {
 
 }  // namespace
 
-std::string verdict_of(const TraceDiagnosis& diagnosis) {
-  return diagnosis.findings.empty() ? "no known cause of lost time was found" : diagnosis.findings[0].title;
-}
-
 TraceDiagnosis diagnose_trace(const std::string& path) {
   TraceDiagnosis diagnosis;
   diagnosis.path = path;
@@ -33,7 +29,7 @@ TraceDiagnosis diagnose_trace(const std::string& path) {
 std::string to_text(const TraceDiagnosis& diagnosis) {
   if (is_watched(diagnosis)) return to_text(WatchResult{diagnosis.profile, diagnosis.findings});
   const TraceUse& trace = *diagnosis.profile.trace;
-  std::string text = printable(verdict_of(diagnosis)) + "\n";
+  std::string text = printable(verdict_of(diagnosis.findings)) + "\n";
   std::vector<RunFinding> findings = diagnosis.findings;
   for (RunFinding& finding : findings) finding.evidence = printable(finding.evidence);  // has names of the trace
   text += findings_to_text(findings);
@@ -42,7 +38,7 @@ std::string to_text(const TraceDiagnosis& diagnosis) {
 
 std::string to_json(const TraceDiagnosis& diagnosis) {
   if (is_watched(diagnosis)) return to_json(WatchResult{diagnosis.profile, diagnosis.findings});
-  return diagnosis_to_json(verdict_of(diagnosis), diagnosis.findings, diagnosis.profile);
+  return diagnosis_to_json(verdict_of(diagnosis.findings), diagnosis.findings, diagnosis.profile);
 }
 
 }  // namespace unstarve

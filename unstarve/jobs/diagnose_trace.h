@@ -26,8 +26,6 @@ struct TraceDiagnosis {
 [[nodiscard]] std::string to_text(const TraceDiagnosis& diagnosis);
 // See diagnosis_to_json() (common/findings.h).
 [[nodiscard]] std::string to_json(const TraceDiagnosis& diagnosis);
-// One sentence: the cause that takes most time.
-[[nodiscard]] std::string verdict_of(const TraceDiagnosis& diagnosis);
 // Defined in diagnose_report.cpp. `command`: the command line, shown in the report.
 [[nodiscard]] Report report_of(const TraceDiagnosis& diagnosis, const std::string& command);
 

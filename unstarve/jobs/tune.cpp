@@ -83,15 +83,13 @@ CurveSection idle_section(const TuneResult& result) {
 KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned) {
   if (tuned) return KeptSteps::kFaster;
   if (over_defaults.pairs > 0) return KeptSteps::kNotFaster;
-  const bool any = std::any_of(ledger.entries.begin(), ledger.entries.end(),
-                               [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
+  const bool any =
+      std::ranges::any_of(ledger.entries, [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
   return any ? KeptSteps::kInDefaults : KeptSteps::kNone;
 }
 
 std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, KeptSteps kept) {
-  const auto text = [](const RatioInterval& r) {
-    return fmt::format("{:.2f} [{:.2f}, {:.2f}]", r.ratio, r.low, r.high);
-  };
+  const auto text = [](const RatioInterval& r) { return format_interval(r.ratio, r.low, r.high); };
   const std::string base = text(over_base) + " times the plain baseline";
   if (kept == KeptSteps::kNone) return "defaults are best: no step was kept; they reach " + base;
   if (kept == KeptSteps::kInDefaults)
@@ -149,8 +147,8 @@ std::string kept_by_accuracy(const Ledger& ledger) {
   std::vector<std::string> kept;
   for (const LedgerEntry& entry : ledger.entries)
     if (entry.by_accuracy && entry.verdict == Verdict::kKept)
-      kept.push_back(fmt::format("{} ({:.2f} [{:.2f}, {:.2f}])", entry.name, entry.ratio.ratio, entry.ratio.low,
-                                 entry.ratio.high));
+      kept.push_back(
+          fmt::format("{} ({})", entry.name, format_interval(entry.ratio.ratio, entry.ratio.low, entry.ratio.high)));
   return kept.empty() ? "" : fmt::format("; kept for their time to accuracy: {}", fmt::join(kept, ", "));
 }
 

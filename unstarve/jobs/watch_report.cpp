@@ -30,8 +30,7 @@ std::string verdict_of(const WatchResult& result) {
     return fmt::format("the program was watched for {:.1f} s: too short for conclusions, which require {:.0f} s",
                        profile.watching.seconds, kShortestWatch);
   }
-  if (result.findings.empty()) return "no known cause of lost time was found";
-  return result.findings[0].title;
+  return verdict_of(result.findings);
 }
 
 std::string memory_text(std::int64_t bytes) {
@@ -39,7 +38,7 @@ std::string memory_text(std::int64_t bytes) {
 }
 
 bool any(const std::vector<double>& values) {
-  return std::any_of(values.begin(), values.end(), [](double value) { return value > 0; });
+  return std::ranges::any_of(values, [](double value) { return value > 0; });
 }
 
 // The GPUs of which something is known, each as a row of texts: name, utilisation, idle, memory, clock, power.
@@ -129,7 +128,7 @@ void add_flame(std::vector<FlameGraph>& graphs, const PythonStacks& stacks, Stac
     for (const int index : stack.lines) {
       const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
       const std::string detail = fmt::format("{}:{}", line.file, line.line);
-      const auto known = std::find_if(node->children.begin(), node->children.end(), [&](const FlameNode& child) {
+      const auto known = std::ranges::find_if(node->children, [&](const FlameNode& child) {
         return child.name == line.function && child.detail == detail;
       });
       if (known == node->children.end()) {

@@ -59,7 +59,7 @@ double resampled_mean(std::span<const double> values, std::size_t block, Random&
 }
 
 void check(std::span<const double> values) {
-  const bool positive = std::all_of(values.begin(), values.end(), [](double x) { return std::isfinite(x) && x > 0; });
+  const bool positive = std::ranges::all_of(values, [](double x) { return std::isfinite(x) && x > 0; });
   if (values.size() < kFewest || !positive) {
     throw Error(ErrorKind::kArgument, fmt::format("compare rates: found {} times; expected at least {}, all positive",
                                                   values.size(), kFewest));

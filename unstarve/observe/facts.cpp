@@ -77,6 +77,12 @@ std::vector<Fact> describe(const MachineFacts& machine) {
   return facts;
 }
 
+// The names of the fields in JSON are those of the members.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineFacts, cpu_model, instruction_sets, memory_bytes, memory_limit_bytes,
+                                   memory_available_bytes, killed_for_memory, swap_bytes, swap_used_bytes,
+                                   last_level_cache_bytes, shm_bytes, transparent_huge_pages, governor, turbo_off,
+                                   open_files, open_files_most, nodes, container, kernel, hypervisor)
+
 std::string to_json(const MachineFacts& machine) {
   using nlohmann::json;
   const Topology& t = machine.topology;
@@ -87,33 +93,11 @@ std::string to_json(const MachineFacts& machine) {
                             {"driver", accelerator.driver},
                             {"numa_node", accelerator.numa_node >= 0 ? json(accelerator.numa_node) : json()}});
   }
-  const json all = {{"cpu_model", machine.cpu_model},
-                    {"cores",
-                     {{"usable", t.usable()},
-                      {"online", t.online},
-                      {"affinity", t.affinity},
-                      {"quota", t.quota > 0 ? json(t.quota) : json()},
-                      {"numa_nodes", t.numa_nodes},
-                      {"threads_per_core", t.threads_per_core}}},
-                    {"instruction_sets", machine.instruction_sets},
-                    {"memory_bytes", machine.memory_bytes},
-                    {"memory_limit_bytes", machine.memory_limit_bytes},
-                    {"memory_available_bytes", machine.memory_available_bytes},
-                    {"killed_for_memory", machine.killed_for_memory},
-                    {"swap_bytes", machine.swap_bytes},
-                    {"swap_used_bytes", machine.swap_used_bytes},
-                    {"last_level_cache_bytes", machine.last_level_cache_bytes},
-                    {"shm_bytes", machine.shm_bytes},
-                    {"transparent_huge_pages", machine.transparent_huge_pages},
-                    {"governor", machine.governor},
-                    {"turbo_off", machine.turbo_off},
-                    {"open_files", machine.open_files},
-                    {"open_files_most", machine.open_files_most},
-                    {"nodes", machine.nodes},
-                    {"accelerators", std::move(accelerators)},
-                    {"container", machine.container},
-                    {"kernel", machine.kernel},
-                    {"hypervisor", machine.hypervisor}};
+  json all(machine);
+  all["cores"] = {{"usable", t.usable()},       {"online", t.online},
+                  {"affinity", t.affinity},     {"quota", t.quota > 0 ? json(t.quota) : json()},
+                  {"numa_nodes", t.numa_nodes}, {"threads_per_core", t.threads_per_core}};
+  all["accelerators"] = std::move(accelerators);
   return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -48,7 +48,7 @@ std::string in_words(const FlameGraph& graph) {
   std::map<std::string, double> shares;
   add_own_shares(graph.root, shares);
   std::vector<std::pair<std::string, double>> order(shares.begin(), shares.end());
-  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::ranges::stable_sort(order, [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string words = "Functions with the most self time:";
   for (std::size_t i = 0; i < std::min(order.size(), kNamed); ++i)
     words += fmt::format("{} {} {:.0f} %", i == 0 ? "" : ",", order[i].first, 100 * order[i].second);

@@ -84,7 +84,7 @@ std::string printable(std::string_view text) {
 
 std::string shell_quoted(std::string_view argument) {
   const auto plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_@%+=:,./-", c); };
-  if (!argument.empty() && std::all_of(argument.begin(), argument.end(), plain)) return std::string(argument);
+  if (!argument.empty() && std::ranges::all_of(argument, plain)) return std::string(argument);
   std::string quoted = "'";
   for (const char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

@@ -71,7 +71,7 @@ std::vector<int> parse_list(std::string_view text) {
     if (stop != end && *stop != ',') return {};
     at = stop == end ? end : stop + 1;
   }
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   return all;
 }
 

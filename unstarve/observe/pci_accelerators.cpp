@@ -46,7 +46,7 @@ std::vector<PciAccelerator> read_pci_accelerators(const std::filesystem::path& r
     std::from_chars(node.data(), node.data() + node.size(), found.numa_node);
     all.push_back(std::move(found));
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.address < b.address; });
+  std::ranges::sort(all, [](const auto& a, const auto& b) { return a.address < b.address; });
   return all;
 }
 

@@ -65,8 +65,7 @@ std::string details(const char* summary, const std::string& html) {
 }
 
 int count(const Ledger& ledger, Verdict verdict) {
-  return static_cast<int>(std::count_if(ledger.entries.begin(), ledger.entries.end(),
-                                        [&](const LedgerEntry& entry) { return entry.verdict == verdict; }));
+  return static_cast<int>(std::ranges::count(ledger.entries, verdict, &LedgerEntry::verdict));
 }
 
 std::string ladder_in_words(const Ledger& ledger) {

@@ -76,7 +76,7 @@ std::vector<std::string> names_of(const std::vector<Part>* before, const std::ve
   for (const auto* parts : {before, after}) {
     if (parts == nullptr) continue;
     for (const Part& part : *parts) {
-      if (std::find(names.begin(), names.end(), part.name) == names.end()) names.push_back(part.name);
+      if (std::ranges::find(names, part.name) == names.end()) names.push_back(part.name);
     }
   }
   return names;
@@ -210,23 +210,18 @@ std::string report_island(const Report& report) {
                         {"before", profile_json(section.before)},
                         {"after", profile_json(section.after)}});
   }
-  json curves = json::array();
-  for (const CurveSection& section : report.curves)
-    for (const CurveChart& chart : section.charts) curves.push_back(island_of(chart));
-  json bars = json::array();
-  for (const CurveSection& section : report.curves)
-    for (const BarChart& chart : section.bars) bars.push_back(island_of(chart));
-  json timelines = json::array();
-  for (const CurveSection& section : report.curves)
-    for (const Timeline& timeline : section.timelines) timelines.push_back(island_of(timeline));
-  json flames = json::array();
-  for (const CurveSection& section : report.curves)
-    for (const FlameGraph& graph : section.flames) flames.push_back(island_of(graph));
+  // The charts of one kind of all sections.
+  const auto islands = [&](auto member) {
+    json all = json::array();
+    for (const CurveSection& section : report.curves)
+      for (const auto& chart : section.*member) all.push_back(island_of(chart));
+    return all;
+  };
   const json island{{"sections", std::move(sections)},
-                    {"bars", std::move(bars)},
-                    {"curves", std::move(curves)},
-                    {"timelines", std::move(timelines)},
-                    {"flames", std::move(flames)}};
+                    {"bars", islands(&CurveSection::bars)},
+                    {"curves", islands(&CurveSection::charts)},
+                    {"timelines", islands(&CurveSection::timelines)},
+                    {"flames", islands(&CurveSection::flames)}};
   return island.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 

@@ -15,7 +15,7 @@ double busy_seconds(const Timeline& timeline, int lane) {
   std::vector<std::pair<double, double>> times;
   for (const TimelineSpan& span : timeline.spans)
     if (span.lane == lane) times.emplace_back(span.begin_s, span.begin_s + span.seconds);
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   double busy = 0, until = 0;
   for (const auto& [begin, end] : times) {
     busy += std::max(end - std::max(begin, until), 0.0);

@@ -213,7 +213,7 @@ void add_window(ChromeEvents& events, const TraceWindow& window) {
     all.push_back({lane, span.begin_s, span.seconds, category_of(span.part),
                    window.names[static_cast<std::size_t>(span.name)], device_of(window.lanes[lane])});
   }
-  std::stable_sort(all.begin(), all.end(), [](const Placed& a, const Placed& b) {
+  std::ranges::stable_sort(all, [](const Placed& a, const Placed& b) {
     return std::pair(a.begin_s, -a.seconds) < std::pair(b.begin_s, -b.seconds);
   });
   for (const Placed& one : all) {
@@ -269,7 +269,7 @@ std::string chrome_trace(const Recording& recording) {
   std::vector<std::string> processes;
   int tid = 0;
   for (const RecordedTrack& track : recording.tracks) {
-    auto process = std::find(processes.begin(), processes.end(), track.process);
+    auto process = std::ranges::find(processes, track.process);
     if (process == processes.end()) {
       process = processes.insert(process, track.process);
       events.name_process(static_cast<int>(processes.size()), track.process.c_str());

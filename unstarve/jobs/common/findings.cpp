@@ -13,6 +13,10 @@ std::string gain_text(const RunFinding& finding) {
                      gain.high);
 }
 
+std::string verdict_of(std::span<const RunFinding> findings) {
+  return findings.empty() ? "no known cause of lost time was found" : findings[0].title;
+}
+
 std::string findings_to_text(std::span<const RunFinding> findings) {
   std::string text;
   int number = 0;

@@ -14,6 +14,9 @@ namespace unstarve {
 // "1.95 times the throughput, predicted; between 1.70 and 2.20"; empty: unknown.
 [[nodiscard]] std::string gain_text(const RunFinding& finding);
 
+// The title of the first one, which loses most.
+[[nodiscard]] std::string verdict_of(std::span<const RunFinding> findings);
+
 // Numbered, each with evidence, change and gain.
 [[nodiscard]] std::string findings_to_text(std::span<const RunFinding> findings);
 

@@ -28,8 +28,7 @@ std::string memory_of(const std::vector<ProcessUse>& processes, std::int64_t Pro
   std::vector<const ProcessUse*> with;
   for (const ProcessUse& process : processes)
     if (process.*member > 0) with.push_back(&process);
-  std::stable_sort(with.begin(), with.end(),
-                   [&](const ProcessUse* a, const ProcessUse* b) { return a->*member > b->*member; });
+  std::ranges::stable_sort(with, [&](const ProcessUse* a, const ProcessUse* b) { return a->*member > b->*member; });
   std::string text;
   for (std::size_t i = 0; i < std::min(with.size(), kShown); ++i) {
     text += fmt::format("{}{} of process {} ({})", i == 0 ? "" : ", ", bytes_of(with[i]->*member), with[i]->pid,

@@ -57,8 +57,7 @@ std::vector<LostTime> lost_time(const RunProfile& profile) {
   }
   for (LostTime& each : lost) each.share = whole > 0 ? each.seconds / whole : 0;
   std::erase_if(lost, [](const LostTime& each) { return each.share < kLeastShare; });
-  std::stable_sort(lost.begin(), lost.end(),
-                   [](const LostTime& a, const LostTime& b) { return a.seconds > b.seconds; });
+  std::ranges::stable_sort(lost, [](const LostTime& a, const LostTime& b) { return a.seconds > b.seconds; });
   return lost;
 }
 

@@ -51,7 +51,7 @@ std::vector<std::string> row_of(std::span<const RankUse> ranks, const RankUse& r
 }
 
 bool are_apart(std::span<const RankUse> ranks) {
-  return std::any_of(ranks.begin(), ranks.end(), [&](const RankUse& rank) {
+  return std::ranges::any_of(ranks, [&](const RankUse& rank) {
     const std::optional<ClockOffset> offset = offset_of(ranks, rank);
     return offset && !offset->synchronised;
   });

@@ -153,7 +153,7 @@ SizeSummary summarise(const std::vector<Finding>& findings) {
     if (finding.size.width > 0) sizes.push_back(finding.size);
   }
   if (sizes.empty()) return {};
-  std::sort(sizes.begin(), sizes.end(), [](const Size& a, const Size& b) {
+  std::ranges::sort(sizes, [](const Size& a, const Size& b) {
     const std::int64_t pixels_a = std::int64_t{a.width} * a.height;
     const std::int64_t pixels_b = std::int64_t{b.width} * b.height;
     return pixels_a != pixels_b ? pixels_a < pixels_b : a.width < b.width;

@@ -35,7 +35,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
                {"records", manifest.records()},
                {"bytes", manifest.bytes()},
                {"scan_index_bytes", scan_index_bytes(manifest)},
-               {"splits", Json::object()},
+               {"splits", splits_json(manifest)},
                {"shards", Json::array()},
                {"shards_in_all", result.shards_in_all},
                {"skipped", Json::array()},
@@ -46,9 +46,6 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
                {"records_made", result.records_made},
                {"bytes_made", result.bytes_made},
                {"seconds", result.seconds}};
-  for (const SplitCount& split : manifest.splits()) {
-    json["splits"][split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
-  }
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(entry.shard.file);
   for (const QuarantineEntry& record : all_skipped(manifest)) json["skipped"].push_back(to_json(record));
   return dump(json, 2);

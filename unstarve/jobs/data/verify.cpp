@@ -131,7 +131,7 @@ std::vector<WrongFile> strangers(const fs::path& folder, const PackManifest& man
       wrong.push_back({name, "not in the manifest; readers would read it as a shard"});
   }
   if (failed) throw io_error("read folder", folder.string(), failed.value());
-  std::sort(wrong.begin(), wrong.end(), [](const WrongFile& a, const WrongFile& b) { return a.file < b.file; });
+  std::ranges::sort(wrong, [](const WrongFile& a, const WrongFile& b) { return a.file < b.file; });
   return wrong;
 }
 
@@ -190,12 +190,9 @@ VerifyResult run_verify(const fs::path& folder, int threads, const Progress& pro
 
 std::string to_json(const VerifyResult& result, const fs::path& folder) {
   const PackManifest& manifest = result.manifest;
-  Json json = {{"path", folder.string()},       {"ok", result.ok()},         {"format", manifest.format},
-               {"records", manifest.records()}, {"bytes", manifest.bytes()}, {"shards", manifest.shards.size()},
-               {"splits", Json::object()},      {"wrong", Json::array()}};
-  for (const SplitCount& split : manifest.splits()) {
-    json["splits"][split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
-  }
+  Json json = {{"path", folder.string()},         {"ok", result.ok()},         {"format", manifest.format},
+               {"records", manifest.records()},   {"bytes", manifest.bytes()}, {"shards", manifest.shards.size()},
+               {"splits", splits_json(manifest)}, {"wrong", Json::array()}};
   for (const WrongFile& file : result.wrong) json["wrong"].push_back({{"file", file.file}, {"reason", file.reason}});
   return dump(json, 2);
 }

@@ -5,7 +5,7 @@
 // candidate and compares the fastest with the current settings. A step measures nothing itself.
 //
 // Steps with a word of `tune --try` change what is learned. They apply on request only, have one candidate, and are
-// compared by the time to an accuracy (time_to_accuracy.h).
+// compared by the time to an accuracy (run_comparison.h).
 //
 // To add a step: three functions and a row of the table of steps, in the same folder.
 // Threads: constants and pure functions.

@@ -97,6 +97,21 @@ void Rig::warm_up() {
   run(0, 1);
 }
 
+template <class Step>
+Block Rig::measure(double seconds, int min_steps, const Step& one_step) {
+  Block block;
+  const std::int64_t start = steady_clock().now_ns();
+  const auto deadline = start + static_cast<std::int64_t>(seconds * 1e9);
+  while (block.steps < min_steps || steady_clock().now_ns() < deadline) {
+    one_step(block);
+    ++block.steps;
+    block.samples += static_cast<std::int64_t>(held_->samples());
+  }
+  if (trainer_) trainer_->synchronise();
+  block.wall_ns = steady_clock().now_ns() - start;
+  return block;
+}
+
 Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts, bool untimed) {
   const double begin = seconds_now();
   for (int i = 0; untimed && i <= settings_.pipeline.execution.prefetch; ++i) {
@@ -104,20 +119,13 @@ Block Rig::run(double seconds, int min_steps, std::vector<StepParts>* parts, boo
     step();
   }
   if (trainer_) trainer_->synchronise();
-  Block block;
   const std::int64_t nominal_before = accelerator_ ? accelerator_->nominal_compute_ns() : 0;
-  const std::int64_t start = steady_clock().now_ns();
-  const auto deadline = start + static_cast<std::int64_t>(seconds * 1e9);
-  while (block.steps < min_steps || steady_clock().now_ns() < deadline) {
+  Block block = measure(seconds, min_steps, [&](Block& so_far) {
     const StepParts now = step();
-    ++block.steps;
-    block.samples += static_cast<std::int64_t>(held_->samples());
-    block.wait_ns += now.wait_ns;
-    block.nominal_ns += now.compute_ns;
+    so_far.wait_ns += now.wait_ns;
+    so_far.nominal_ns += now.compute_ns;
     if (parts) parts->push_back(now);
-  }
-  if (trainer_) trainer_->synchronise();
-  block.wall_ns = steady_clock().now_ns() - start;
+  });
   loader_->pause();  // other settings or parts may be measured now
   if (accelerator_) block.nominal_ns = accelerator_->nominal_compute_ns() - nominal_before;
   return block;
@@ -130,18 +138,11 @@ Block Rig::run_resident(double seconds, int min_steps) {
     trainer_->load(host_batch(*held_));
     trainer_->synchronise();
   }
-  Block block;
-  const std::int64_t start = steady_clock().now_ns();
-  const auto deadline = start + static_cast<std::int64_t>(seconds * 1e9);
-  while (block.steps < min_steps || steady_clock().now_ns() < deadline) {
+  Block block = measure(seconds, min_steps, [&](const Block& so_far) {
     compute();
-    ++block.steps;
-    block.samples += static_cast<std::int64_t>(held_->samples());
     // No batch is loaded, which would wait for the GPU: it could have minutes of work at the deadline.
-    if (trainer_ && block.steps % kQueuedSteps == 0) trainer_->synchronise();
-  }
-  if (trainer_) trainer_->synchronise();
-  block.wall_ns = steady_clock().now_ns() - start;
+    if (trainer_ && (so_far.steps + 1) % kQueuedSteps == 0) trainer_->synchronise();
+  });
   block.nominal_ns = block.wall_ns;
   return block;
 }

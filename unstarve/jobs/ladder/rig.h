@@ -74,6 +74,9 @@ class Rig {
 
  private:
   void compute();
+  // Calls `one_step` with the block so far, for `seconds`, at least `min_steps` times.
+  template <class Step>
+  Block measure(double seconds, int min_steps, const Step& one_step);
   static void use_device_times(StepParts& parts);
   [[nodiscard]] HostBatch host_batch(const Batch& batch);
 

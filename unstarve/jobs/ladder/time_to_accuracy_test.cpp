@@ -1,4 +1,4 @@
-#include "unstarve/jobs/ladder/time_to_accuracy.h"
+#include "unstarve/jobs/ladder/run_comparison.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -113,6 +113,13 @@ ShardEntry shard_entry_from_json(const std::string& text, const std::string& whe
   return entry_of(JsonReader(json, where));
 }
 
+Json splits_json(const PackManifest& manifest) {
+  Json json = Json::object();
+  for (const SplitCount& split : manifest.splits())
+    json[split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
+  return json;
+}
+
 std::string to_json(const PackManifest& manifest) {
   Json json = {{"unstarve", manifest.version},
                {"format", manifest.format},
@@ -121,10 +128,7 @@ std::string to_json(const PackManifest& manifest) {
                {"options", Json::parse(manifest.options)},
                {"source", Json::parse(manifest.source)},
                {"classes", manifest.classes}};
-  json["splits"] = Json::object();
-  for (const SplitCount& split : manifest.splits()) {
-    json["splits"][split.name] = {{"records", split.records}, {"bytes", split.bytes}, {"shards", split.shards}};
-  }
+  json["splits"] = splits_json(manifest);
   json["shards"] = Json::array();
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(json_of(entry));
   return dump(json, 1) + "\n";

@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/jobs/common/json.h"
 #include "unstarve/storage/dataset/quarantine_entry.h"
 
 namespace unstarve {
@@ -72,6 +73,8 @@ struct PackManifest {
 [[nodiscard]] ShardEntry shard_entry_from_json(const std::string& text, const std::string& where);
 
 [[nodiscard]] std::string to_json(const PackManifest& manifest);
+// {split: {records, bytes, shards}}
+[[nodiscard]] Json splits_json(const PackManifest& manifest);
 // Throws if the totals differ from the sums over the shards, or for file names outside the folder.
 [[nodiscard]] PackManifest manifest_from_json(const std::string& text, const std::string& where);
 

@@ -22,8 +22,7 @@ bool parse_all(std::string_view text, T& value) {
 
 // A split name becomes part of file names, where readers search for it as a word.
 bool is_split_name(const std::string& name) {
-  return !name.empty() &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
+  return !name.empty() && std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
 }  // namespace
