@@ -34,7 +34,7 @@ std::vector<BenchPart> parts_of_bench(const BenchResult& r) {
 // The rate with Student's interval over the logarithms of the rounds, around their median.
 Bar rate_bar(const BenchPart& part) {
   Bar bar = plain_bar(part.name, part.rate, format_rate(part.rate));
-  const bool positive = std::all_of(part.rounds.begin(), part.rounds.end(), [](double rate) { return rate > 0; });
+  const bool positive = std::ranges::all_of(part.rounds, [](double rate) { return rate > 0; });
   if (part.rounds.size() < 2 || !positive) return bar;
   const auto count = static_cast<double>(part.rounds.size());
   double mean = 0, squares = 0;

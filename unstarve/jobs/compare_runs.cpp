@@ -115,8 +115,7 @@ std::vector<double> rounds_in(const Json& json, const char* part, const std::str
   } catch (const Json::exception& error) {
     reject(name, fmt::format("no rounds of \"{}\": {}", part, json_problem(error.what())));
   }
-  const bool positive =
-      std::all_of(rates.begin(), rates.end(), [](double rate) { return std::isfinite(rate) && rate > 0; });
+  const bool positive = std::ranges::all_of(rates, [](double rate) { return std::isfinite(rate) && rate > 0; });
   if (rates.size() < kFewestRounds || !positive) {
     throw Error(ErrorKind::kInput,
                 fmt::format("compare {}: found {} rounds of \"{}\"; expected at least {} with positive rates. Use a "

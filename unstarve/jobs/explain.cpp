@@ -62,8 +62,7 @@ ExplainedSetting prefetch(const ExecutionSpec& requested, const ExecutionPlan& p
 
 // The decision of a pass, with its reason.
 ExplainedSetting decided(std::string name, std::string value, const Plan& plan, std::string_view by) {
-  const auto note =
-      std::find_if(plan.passes.begin(), plan.passes.end(), [&](const PassNote& n) { return n.name == by; });
+  const auto note = std::ranges::find(plan.passes, by, &PassNote::name);
   return {std::move(name), std::move(value), note->reason};
 }
 

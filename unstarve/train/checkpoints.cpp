@@ -35,7 +35,7 @@ std::vector<std::pair<std::int64_t, fs::path>> list(const fs::path& folder) {
     if (const auto step = step_of(entry.path().filename().string())) found.emplace_back(*step, entry.path());
   }
   if (error) throw Error(ErrorKind::kIo, fmt::format("list checkpoints {}: {}", folder.string(), error.message()));
-  std::sort(found.begin(), found.end(), std::greater<>());
+  std::ranges::sort(found, std::greater<>());
   return found;
 }
 

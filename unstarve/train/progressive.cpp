@@ -87,7 +87,7 @@ bool determines_scale(const OpSpec& operation) {
 OpSpec scaled(OpSpec operation, double factor) {
   static constexpr std::array<std::string_view, 5> kSized{"random_resized_crop", "resize", "center_crop", "pad_crop",
                                                           "cutout"};
-  if (factor == 1 || std::find(kSized.begin(), kSized.end(), operation.name) == kSized.end()) return operation;
+  if (factor == 1 || std::ranges::find(kSized, operation.name) == kSized.end()) return operation;
   for (const char* const name : {"size", "max_size", "padding"}) {
     const auto value = operation.params.find(name);
     if (value == operation.params.end()) continue;
@@ -132,11 +132,11 @@ std::string to_text(const TrainPhase& phase) {
 
 std::vector<OpSpec> progressive_operations(std::span<const OpSpec> operations, const EpochValues& full,
                                            std::span<const TrainPhase> phases) {
-  const auto any = [&](auto differs) { return std::any_of(phases.begin(), phases.end(), differs); };
+  const auto any = [&](auto differs) { return std::ranges::any_of(phases, differs); };
   const bool resizes = any([&](const TrainPhase& phase) { return phase.values.image_size != full.image_size; });
   const bool weakens = any([&](const TrainPhase& phase) { return phase.values.augmentation != full.augmentation; });
   std::vector<OpSpec> all(operations.begin(), operations.end());
-  const bool appended = resizes && std::none_of(all.begin(), all.end(), determines_scale);
+  const bool appended = resizes && std::ranges::none_of(all, determines_scale);
   if (appended) {
     const double side = full.image_size;
     all.push_back({"resize", {{"size", {side, side}}}});

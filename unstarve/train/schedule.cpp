@@ -25,7 +25,7 @@ double after_warmup(const ScheduleSettings& schedule, double x, double done) {
     case ScheduleName::kCosine: return down_to_final(half_cosine(1, 0, x));
     case ScheduleName::kPolynomial: return down_to_final(std::pow(1 - x, schedule.power));
     case ScheduleName::kStep: {
-      const auto passed = std::count_if(schedule.at.begin(), schedule.at.end(), [&](double at) { return at <= done; });
+      const auto passed = std::ranges::count_if(schedule.at, [&](double at) { return at <= done; });
       return std::pow(schedule.factor, static_cast<double>(passed));
     }
     case ScheduleName::kOneCycle: return half_cosine(1, kOneCycleEnd, x);

@@ -75,7 +75,7 @@ std::optional<std::int64_t> best_shift(const NumberedEnds& a, const NumberedEnds
     if (const auto pairs = pairs_of(a, b, shift, kCompared); pairs.size() >= kFewest)
       shifts.emplace_back(spread_of(pairs), shift);
   if (shifts.empty()) return std::nullopt;
-  std::sort(shifts.begin(), shifts.end());
+  std::ranges::sort(shifts);
   if (shifts[0].first < kTolerance * step_s && shifts.size() > 1 && shifts[1].first < 2 * shifts[0].first)
     return std::nullopt;
   return shifts[0].first < kTolerance * step_s ? shifts[0].second : 0;  // not synchronised: by their counts
@@ -119,7 +119,7 @@ std::optional<ClockOffset> clock_offset(const RankSteps& first, const RankSteps&
   const double middle = pairs[pairs.size() / 2].time;
   for (Pair& pair : pairs) pair.difference -= result.drift * (pair.time - middle);
   result.spread_s = spread_of(pairs);
-  const auto shared = static_cast<std::size_t>(std::count_if(a.ends.begin(), a.ends.end(), [&](double end) {
+  const auto shared = static_cast<std::size_t>(std::ranges::count_if(a.ends, [&](double end) {
     return end + result.seconds >= b.ends.front() && end + result.seconds <= b.ends.back();
   }));
   result.synchronised = result.spread_s < kTolerance * result.step_s && std::abs(result.drift) < kLargestDrift &&

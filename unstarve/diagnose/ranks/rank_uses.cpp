@@ -84,7 +84,7 @@ std::vector<RankUse> rank_uses(const RunProfile& profile, const std::string& hos
 }
 
 void sort_ranks(std::vector<RankUse>& ranks) {
-  std::sort(ranks.begin(), ranks.end(), [](const RankUse& a, const RankUse& b) {
+  std::ranges::sort(ranks, [](const RankUse& a, const RankUse& b) {
     return std::tie(a.numbers.global, a.host.name, a.pid) < std::tie(b.numbers.global, b.host.name, b.pid);
   });
 }

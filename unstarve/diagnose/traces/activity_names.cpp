@@ -18,12 +18,11 @@ std::string lower(std::string_view text) {
 }
 
 bool contains_any(std::string_view text, Words words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 bool begins_with_any(std::string_view text, Words words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
+  return std::ranges::any_of(words, [&](std::string_view word) { return text.starts_with(word); });
 }
 
 constexpr std::array<std::string_view, 9> kCollectives{"nccldevkernel",      "ncclkernel", "all-reduce",
@@ -141,7 +140,7 @@ std::optional<TraceActivity> range_activity(std::string_view name) {
   if (begins_with_any(text, kLoggingRanges)) return TraceActivity::kLogging;
   if (text.starts_with("aten::")) return TraceActivity::kOperator;  // of PyTorch's emit_nvtx()
   const std::string stem = range_stem(name);
-  if (std::find(kStepRanges.begin(), kStepRanges.end(), stem) != kStepRanges.end()) return TraceActivity::kPossibleStep;
+  if (std::ranges::find(kStepRanges, stem) != kStepRanges.end()) return TraceActivity::kPossibleStep;
   return std::nullopt;
 }
 

@@ -20,9 +20,8 @@ constexpr std::array<std::string_view, 10> kTransfers{
     "aten::empty", "aten::detach",   "aten::pin_memory", "aten::_pin_memory", "aten::is_nonzero"};
 
 bool is_transfer(std::string_view name) {
-  return std::any_of(kTransfers.begin(), kTransfers.end(), [&](std::string_view one) {
-    return name == one || (one == "aten::empty" && name.starts_with(one));
-  });
+  return std::ranges::any_of(
+      kTransfers, [&](std::string_view one) { return name == one || (one == "aten::empty" && name.starts_with(one)); });
 }
 
 struct Gap {
@@ -35,8 +34,7 @@ std::vector<Gap> gaps_between_copies(const TraceEvents& events) {
   std::vector<const TraceEvent*> work;
   for (const TraceEvent& event : events.events())
     if (event.activity <= TraceActivity::kMemset) work.push_back(&event);
-  std::sort(work.begin(), work.end(),
-            [](const TraceEvent* a, const TraceEvent* b) { return a->begin_ns < b->begin_ns; });
+  std::ranges::sort(work, [](const TraceEvent* a, const TraceEvent* b) { return a->begin_ns < b->begin_ns; });
   std::vector<Gap> gaps;
   const TraceEvent* latest = nullptr;  // the one that ends last
   for (const TraceEvent* const event : work) {
@@ -50,8 +48,8 @@ std::vector<Gap> gaps_between_copies(const TraceEvents& events) {
 }
 
 bool in_one_step(const Gap& gap, const TraceSteps& steps) {
-  return std::any_of(steps.windows.begin(), steps.windows.end(),
-                     [&](const Interval& step) { return step.begin <= gap.begin && gap.end <= step.end; });
+  return std::ranges::any_of(steps.windows,
+                             [&](const Interval& step) { return step.begin <= gap.begin && gap.end <= step.end; });
 }
 
 }  // namespace
@@ -71,7 +69,7 @@ Fallbacks find_fallbacks(const TraceEvents& events, const TraceSteps& steps, con
   const bool has_operators = !operators.empty();
   std::erase_if(operators, [&](const TraceEvent* one) { return !launching.contains(one->lane); });
   // Outer operators before those that they call.
-  std::sort(operators.begin(), operators.end(), [](const TraceEvent* a, const TraceEvent* b) {
+  std::ranges::sort(operators, [](const TraceEvent* a, const TraceEvent* b) {
     return std::pair(a->begin_ns, -a->end_ns) < std::pair(b->begin_ns, -b->end_ns);
   });
   std::map<std::uint32_t, NamedTime> names;
@@ -118,8 +116,7 @@ Fallbacks find_fallbacks(const TraceEvents& events, const TraceSteps& steps, con
   }
   result.gaps.close();
   for (auto& [id, named] : names) result.use.operators.push_back(std::move(named));
-  std::sort(result.use.operators.begin(), result.use.operators.end(),
-            [](const NamedTime& a, const NamedTime& b) { return a.seconds > b.seconds; });
+  std::ranges::sort(result.use.operators, [](const NamedTime& a, const NamedTime& b) { return a.seconds > b.seconds; });
   if (result.use.operators.size() > kMostNames) result.use.operators.resize(kMostNames);
   return result;
 }

@@ -9,7 +9,7 @@ void Intervals::add(std::int64_t begin, std::int64_t end) {
 }
 
 void Intervals::close() {
-  std::sort(list_.begin(), list_.end(), [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
+  std::ranges::sort(list_, [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
   std::size_t count = 0;
   for (const Interval& interval : list_) {
     if (count > 0 && interval.begin <= list_[count - 1].end)

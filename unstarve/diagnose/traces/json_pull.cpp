@@ -27,7 +27,7 @@ std::int64_t to_ns(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
   const auto digits = [](std::string_view part) {
-    return std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    return std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
   };
   const std::size_t point = std::min(text.find('.'), text.size());
   const std::string_view whole = text.substr(0, point);

@@ -155,11 +155,11 @@ class KernelLogEvents {
     events_.format = "CUPTI";
     for (const KernelWindow& window : facts_.windows) events_.recorded.push_back(window.time);
     // Calls first, the outer before the inner ones.
-    std::sort(log_.entries.begin(), log_.entries.end(), [](const KernelLogEntry& a, const KernelLogEntry& b) {
+    std::ranges::sort(log_.entries, [](const KernelLogEntry& a, const KernelLogEntry& b) {
       return std::tie(a.lane, a.begin_ns, b.end_ns) < std::tie(b.lane, b.begin_ns, a.end_ns);
     });
-    const bool has_calls = std::any_of(log_.entries.begin(), log_.entries.end(),
-                                       [](const KernelLogEntry& entry) { return entry.kind == KernelLogKind::kCall; });
+    const bool has_calls = std::ranges::any_of(
+        log_.entries, [](const KernelLogEntry& entry) { return entry.kind == KernelLogKind::kCall; });
     std::uint64_t thread = 0;
     std::int64_t outer_end_ns = std::numeric_limits<std::int64_t>::min();
     for (const KernelLogEntry& entry : log_.entries) {
@@ -177,8 +177,8 @@ class KernelLogEvents {
   // A release counts the bytes of its allocation if that was recorded, as records of releases may have none.
   void add_memory() {
     constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // sums do not overflow
-    std::stable_sort(log_.memory.begin(), log_.memory.end(),
-                     [](const KernelLogEntry& a, const KernelLogEntry& b) { return a.begin_ns < b.begin_ns; });
+    std::ranges::stable_sort(log_.memory,
+                             [](const KernelLogEntry& a, const KernelLogEntry& b) { return a.begin_ns < b.begin_ns; });
     std::unordered_map<std::uint64_t, std::uint64_t> on_devices, on_host;  // bytes by address
     for (const KernelLogEntry& entry : log_.memory) {
       const MemoryKind kind = cupti_memory(entry.memory);
@@ -281,8 +281,8 @@ std::uint32_t launching_lane(TraceEvents& events) {
   std::map<std::uint32_t, std::int64_t> launches;
   for (const TraceEvent& event : events.events())
     if (event.activity == TraceActivity::kLaunch) ++launches[event.lane];
-  const auto most = std::max_element(launches.begin(), launches.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::ranges::max_element(launches, [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == launches.end() ? events.lane_id("host") : most->first;
 }
 

@@ -87,7 +87,7 @@ RecordedKernels read_kernel_logs(const std::filesystem::path& folder, const Step
   if (!best.ranges.source.empty()) recorded.ranges = {best.use.pid, steps_of(best.facts.ranges, {}).windows};
   if (best.facts.kernels == 0) return recorded;
   recorded.missing = best.facts.message;
-  std::sort(processes.begin(), processes.end(), [](const ProcessKernels& a, const ProcessKernels& b) {
+  std::ranges::sort(processes, [](const ProcessKernels& a, const ProcessKernels& b) {
     return std::pair(-a.kernels, a.pid) < std::pair(-b.kernels, b.pid);
   });
   recorded.trace = std::move(best.trace);

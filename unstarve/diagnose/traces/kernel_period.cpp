@@ -40,8 +40,8 @@ std::size_t regular_distance(std::span<const KernelStart> starts, const Position
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   const auto median = static_cast<double>(*middle);
-  const auto similar = std::count_if(distances.begin(), distances.end(),
-                                     [&](std::size_t distance) { return is_similar(distance, median); });
+  const auto similar =
+      std::ranges::count_if(distances, [&](std::size_t distance) { return is_similar(distance, median); });
   return static_cast<double>(similar) >= kRegular * static_cast<double>(distances.size()) ? *middle : 0;
 }
 
@@ -100,7 +100,7 @@ Positions begins_in(std::span<const KernelStart> starts) {
   };
   for (const auto& [kernel, positions] : kinds) consider(positions, kFewestPeriods);
   for (const auto& [pair, positions] : pairs) consider(positions, 2 * kFewestPeriods);
-  std::sort(anchors.begin(), anchors.end(), [](const Anchor& a, const Anchor& b) {
+  std::ranges::sort(anchors, [](const Anchor& a, const Anchor& b) {
     return a.distance != b.distance ? a.distance < b.distance : a.positions->front() < b.positions->front();
   });
   std::set<std::size_t> tried;

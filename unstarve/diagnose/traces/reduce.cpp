@@ -59,8 +59,7 @@ std::uint32_t busiest_lane(const std::vector<TraceEvent>& events) {
   std::map<std::uint32_t, std::int64_t> counts;
   for (const TraceEvent& event : events)
     if (!is_on_device(event.activity) && event.activity != TraceActivity::kOverhead) ++counts[event.lane];
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::ranges::max_element(counts, [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == counts.end() ? 0 : most->first;
 }
 
@@ -75,7 +74,7 @@ class Names {
     std::vector<NamedTime> named;
     for (std::uint32_t id = 0; id < sums_.size(); ++id)
       if (sums_[id].first > 0) named.push_back({events_.name(id), sums_[id].first, sums_[id].second});
-    std::sort(named.begin(), named.end(), [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
+    std::ranges::sort(named, [](const auto& a, const auto& b) { return a.seconds > b.seconds; });
     if (named.size() > kMostNames) named.resize(kMostNames);
     return named;
   }
@@ -267,7 +266,7 @@ class Reduction {
 
   // Calls of the runtime, operators, and the names of ranges.
   void sum_host() {
-    std::sort(events_.begin(), events_.end(), [](const TraceEvent& a, const TraceEvent& b) {
+    std::ranges::sort(events_, [](const TraceEvent& a, const TraceEvent& b) {
       return std::tie(a.lane, a.begin_ns, b.end_ns) < std::tie(b.lane, b.begin_ns, a.end_ns);
     });
     Names names(source_);

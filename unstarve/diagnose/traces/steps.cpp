@@ -21,8 +21,8 @@ struct StepRanges {
 };
 
 void remove_nested(std::vector<Interval>& ranges) {
-  std::sort(ranges.begin(), ranges.end(),
-            [](const Interval& a, const Interval& b) { return std::tie(a.begin, b.end) < std::tie(b.begin, a.end); });
+  std::ranges::sort(
+      ranges, [](const Interval& a, const Interval& b) { return std::tie(a.begin, b.end) < std::tie(b.begin, a.end); });
   std::int64_t end = std::numeric_limits<std::int64_t>::min();
   std::erase_if(ranges, [&](const Interval& range) {
     const bool nested = range.end <= end;
@@ -54,7 +54,7 @@ double median_length(std::vector<std::int64_t> values) {
 
 // Whether everything between both times was recorded.
 bool is_recorded(const std::vector<Interval>& recorded, std::int64_t begin, std::int64_t end) {
-  return recorded.empty() || std::any_of(recorded.begin(), recorded.end(), [&](const Interval& window) {
+  return recorded.empty() || std::ranges::any_of(recorded, [&](const Interval& window) {
            return window.begin <= begin && end <= window.end;
          });
 }

@@ -128,8 +128,7 @@ TraceWindow window_of(const TraceEvents& events, const TraceSteps& steps, std::u
     return std::tuple(on_device ? one.event.device + 1 : 0, !on_device && one.event.lane == main ? 0 : 1,
                       one.event.lane, one.time.begin, -one.time.end);
   };
-  std::sort(inside.begin(), inside.end(),
-            [&](const WindowEvent& a, const WindowEvent& b) { return order(a) < order(b); });
+  std::ranges::sort(inside, [&](const WindowEvent& a, const WindowEvent& b) { return order(a) < order(b); });
   WindowBuilder builder(events, main);
   for (const WindowEvent& one : inside) builder.add(window, one, whole.begin);
   return window;

@@ -102,7 +102,7 @@ RawData list_raw_data(const std::string& path, std::uint64_t sample_bytes) {
       const std::uint64_t bytes = entry.file_size(failed);
       if (!failed) files.emplace_back(entry.path(), bytes);
     }
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     for (const auto& [file, bytes] : files) add_file(data, file, bytes, sample_bytes);
   } else {
     add_file(data, path, fs::file_size(path), sample_bytes);

@@ -58,7 +58,7 @@ void check_numa(const MachineFacts& machine, DoctorFindings& findings) {
   std::vector<int> nodes;  // of the accelerators
   for (const PciAccelerator& accelerator : machine.accelerators)
     if (accelerator.numa_node >= 0) nodes.push_back(accelerator.numa_node);
-  std::sort(nodes.begin(), nodes.end());
+  std::ranges::sort(nodes);
   nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
   const bool bound = machine.nodes.size() == 1;
   if (nodes.empty()) {
@@ -68,7 +68,7 @@ void check_numa(const MachineFacts& machine, DoctorFindings& findings) {
                         binding(0)});
     return;
   }
-  if (bound && std::find(nodes.begin(), nodes.end(), machine.nodes[0]) != nodes.end()) return;
+  if (bound && std::ranges::find(nodes, machine.nodes[0]) != nodes.end()) return;
   const std::string process = machine.nodes.empty()
                                   ? "an unknown node"
                                   : fmt::format("{} {}", bound ? "node" : "nodes", fmt::join(machine.nodes, ", "));

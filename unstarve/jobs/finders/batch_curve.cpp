@@ -53,16 +53,15 @@ bool reaches_best(const RateEstimate& rate, const RateEstimate& best) {
 }
 
 std::size_t best_point(std::span<const BatchPoint> points) {
-  const auto best = std::max_element(points.begin(), points.end(), [](const BatchPoint& a, const BatchPoint& b) {
-    return a.together.rate < b.together.rate;
-  });
+  const auto best = std::ranges::max_element(
+      points, [](const BatchPoint& a, const BatchPoint& b) { return a.together.rate < b.together.rate; });
   return static_cast<std::size_t>(best - points.begin());
 }
 
 std::size_t knee_of(std::span<const BatchPoint> points) {
   const RateEstimate& best = points[best_point(points)].together;
-  const auto knee = std::find_if(points.begin(), points.end(),
-                                 [&](const BatchPoint& point) { return reaches_best(point.together, best); });
+  const auto knee =
+      std::ranges::find_if(points, [&](const BatchPoint& point) { return reaches_best(point.together, best); });
   return static_cast<std::size_t>(knee - points.begin());
 }
 

@@ -81,7 +81,7 @@ FoundArchive find_archive(const CatalogueEntry& entry, const PublishedArchive& a
                           const Advanced& advanced) {
   const std::vector<std::string> files = list_folder(folder.string()).files;
   std::string wrong;
-  if (std::find(files.begin(), files.end(), archive.file) != files.end()) {
+  if (std::ranges::find(files, archive.file) != files.end()) {
     const ArchiveCheck candidate = check_file(archive, folder / archive.file, advanced);
     if (candidate.wrong.empty()) return candidate.found;
     wrong = (folder / archive.file).string() + ": " + candidate.wrong;

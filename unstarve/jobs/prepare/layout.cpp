@@ -50,8 +50,7 @@ FinishedLayout finish_layout(PreparedLayout layout, const std::vector<PublishedA
   switch (layout) {
     case PreparedLayout::kFiles: return {};
     case PreparedLayout::kImageNet: {
-      const bool has_val =
-          std::any_of(archives.begin(), archives.end(), [](const auto& a) { return a.to == kDevkitFolder; });
+      const bool has_val = std::ranges::any_of(archives, [](const auto& a) { return a.to == kDevkitFolder; });
       if (has_val) sort_imagenet_val(folder);
       return {};
     }

@@ -105,7 +105,7 @@ std::vector<std::uint32_t> labels_of(const Instances& instances, std::int64_t im
                   file.string() + ": an object has the unlisted category " + std::to_string(object->category));
     }
     const auto label = static_cast<std::uint32_t>(std::distance(instances.categories.begin(), category));
-    if (std::find(labels.begin(), labels.end(), label) == labels.end()) labels.push_back(label);
+    if (std::ranges::find(labels, label) == labels.end()) labels.push_back(label);
   }
   return labels;
 }
@@ -126,9 +126,8 @@ void add_coco_rows(const fs::path& folder, const std::string& images, const std:
   const fs::path file = folder / "annotations" / ("instances_" + images + ".json");
   Instances instances = read_instances(file);
   take_classes(instances, file, manifest);
-  std::sort(instances.images.begin(), instances.images.end(),
-            [](const Image& a, const Image& b) { return a.file < b.file; });
-  std::stable_sort(instances.objects.begin(), instances.objects.end(), [](const Object& a, const Object& b) {
+  std::ranges::sort(instances.images, [](const Image& a, const Image& b) { return a.file < b.file; });
+  std::ranges::stable_sort(instances.objects, [](const Object& a, const Object& b) {
     return a.image != b.image ? a.image < b.image : a.area > b.area;
   });
   for (const Image& image : instances.images) {

@@ -70,7 +70,7 @@ class Labels {
       const auto label = numbers_.find(fields[2]);
       if (label == numbers_.end()) return;  // a label without a name
       std::vector<std::uint32_t>& labels = found->second;
-      if (std::find(labels.begin(), labels.end(), label->second) == labels.end()) labels.push_back(label->second);
+      if (std::ranges::find(labels, label->second) == labels.end()) labels.push_back(label->second);
     });
   }
   [[nodiscard]] const std::vector<std::uint32_t>& labels_in(const std::string& image) const {
@@ -101,8 +101,7 @@ void add_open_images_rows(const fs::path& folder, const std::vector<PublishedArc
   for (const PublishedArchive& archive : archives) {
     if (archive.to == "labels") continue;
     const std::pair<std::string, std::string> folder_and_split{archive.to, archive.split};
-    if (std::find(folders.begin(), folders.end(), folder_and_split) == folders.end())
-      folders.push_back(folder_and_split);
+    if (std::ranges::find(folders, folder_and_split) == folders.end()) folders.push_back(folder_and_split);
   }
   std::vector<std::vector<std::string>> files;
   for (const auto& [images, split] : folders) {

@@ -31,7 +31,7 @@ constexpr std::size_t kUnpackPieceBytes = std::size_t{1} << 20;
 }
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view end) { return name.ends_with(end); });
+  return std::ranges::any_of(endings, [&](std::string_view end) { return name.ends_with(end); });
 }
 
 // Decided by the name, so that a damaged tar is not treated as a single compressed file.
@@ -245,7 +245,7 @@ class Unpacker {
       name.remove_prefix(rules.inside.size() + 1);
     }
     const std::string_view first = name.substr(0, name.find('/'));
-    const bool left_out = std::find(rules.leave_out.begin(), rules.leave_out.end(), first) != rules.leave_out.end();
+    const bool left_out = std::ranges::find(rules.leave_out, first) != rules.leave_out.end();
     return left_out ? "" : std::string(name);
   }
 

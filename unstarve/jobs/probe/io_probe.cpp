@@ -71,7 +71,7 @@ std::vector<File> files_of(const std::string& path) {
                             "or other files on that disk",
                             path, smaller == 0 ? "no files" : fmt::format("only {} smaller files", smaller)));
   }
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+  std::ranges::sort(files, [](const File& a, const File& b) { return a.path < b.path; });
   if (files.size() > kMostFiles) {
     std::vector<File> chosen;
     for (std::size_t i = 0; i < kMostFiles; ++i) chosen.push_back(files[i * files.size() / kMostFiles]);
