@@ -1,5 +1,7 @@
 #include "unstarve/diagnose/traces/event_list.h"
 
+#include <algorithm>
+
 namespace unstarve {
 
 void EventList::add(const TraceEvent& event) {
@@ -18,6 +20,17 @@ void EventList::give_up_operators() {
   has_operators_ = false;
   left_out_ += static_cast<std::int64_t>(
       std::erase_if(events_, [](const auto& e) { return e.activity == TraceActivity::kOperator; }));
+}
+
+void UnifiedEvents::add(const UnifiedEvent& event) {
+  constexpr std::int64_t kMostFaults = std::int64_t{1} << 32;  // sums do not overflow
+  if (event.end_ns < event.begin_ns || event.begin_ns < -kLatestNs || event.end_ns > kLatestNs) return;
+  if (events_.size() >= limit_) {
+    ++left_out_;
+    return;
+  }
+  events_.push_back(event);
+  events_.back().count = std::clamp(event.count, std::int64_t{0}, kMostFaults);
 }
 
 }  // namespace unstarve

@@ -1,5 +1,5 @@
 #pragma once
-// One event of a trace, and a list of limited length.
+// One event of a trace, and lists of limited length.
 //
 // Ownership: owns the events. Threads: one.
 // Failure:   none; events of more than `limit` are counted, not stored. When the limit is reached for the first time,
@@ -69,6 +69,32 @@ class EventList {
   bool has_operators_ = true;
   std::int64_t left_out_ = 0;
   std::vector<TraceEvent> events_;
+};
+
+// What the driver does for unified memory: page faults, thrashing, throttling. The pages that it copies are events of
+// kCopy with MemoryKind::kManaged.
+struct UnifiedEvent {
+  enum class Kind : std::uint8_t { kCpuFault, kGpuFault, kThrashing, kThrottling };
+  std::int64_t begin_ns = 0;
+  std::int64_t end_ns = 0;  // as `begin_ns` if it is not known
+  std::int64_t count = 1;   // of faults
+  Kind kind = Kind::kCpuFault;
+};
+
+class UnifiedEvents {
+ public:
+  explicit UnifiedEvents(std::size_t limit) : limit_(limit) {}
+
+  // Ignores events that end before they begin and times outside of +-kLatestNs. Counts are limited to 2^32.
+  void add(const UnifiedEvent& event);
+
+  [[nodiscard]] const std::vector<UnifiedEvent>& events() const { return events_; }
+  [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+
+ private:
+  std::size_t limit_;
+  std::int64_t left_out_ = 0;
+  std::vector<UnifiedEvent> events_;
 };
 
 }  // namespace unstarve

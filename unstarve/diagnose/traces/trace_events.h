@@ -15,7 +15,6 @@
 #include "unstarve/diagnose/traces/event_list.h"
 #include "unstarve/diagnose/traces/intervals.h"
 #include "unstarve/diagnose/traces/name_table.h"
-#include "unstarve/diagnose/traces/unified_events.h"
 
 namespace unstarve {
 

@@ -1,4 +1,4 @@
-#include "unstarve/diagnose/traces/unified_events.h"
+#include "unstarve/diagnose/traces/event_list.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
