@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -36,6 +37,19 @@ bool begins_with(int file, const std::string& header, std::string& why) {
   return head == Head::kWhole && std::string_view(reinterpret_cast<const char*>(found.data()), found.size()) == header;
 }
 
+// Moves the index `from`, open as `file`, to a path without a file. False if that folder cannot be written.
+bool move_index(int file, const fs::path& from, const fs::path& to) {
+  std::error_code failed;
+  if (fs::exists(to, failed)) return false;
+  const fs::path partial = to.string() + "." + std::to_string(::getpid()) + ".partial";
+  const FileLock lock(file, LOCK_EX);
+  fs::copy_file(from, partial, failed);
+  if (!failed) fs::rename(partial, to, failed);
+  std::error_code ignored;
+  fs::remove(failed ? partial : from, ignored);
+  return !failed;
+}
+
 }  // namespace
 
 std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> paths, std::uint64_t records,
@@ -62,8 +76,11 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
     }
     return false;
   };
-  for (const fs::path& path : paths)
-    if (take(path)) return store;
+  for (const fs::path& path : paths) {
+    if (!take(path)) continue;
+    if (path != paths.front() && move_index(store->file_.get(), path, paths.front())) (void)take(paths.front());
+    return store;
+  }
   SavedIndex saved = save_index("", paths, header, Durability::kRenamed);
   if (!saved.path.empty()) {
     const auto why = replaced.find(saved.path);

@@ -47,9 +47,10 @@ struct ScanIndexCounts {
 class ScanIndexStore {
  public:
   // Opens the first of `paths` with indexes of `records` records under this key; else creates an empty file at the
-  // first that can be written (if it replaces a damaged file or one of another version, see note()). A read-only file
-  // is used without additions. `parts`: packed indexes in record order; with some, no path is required, and note() has
-  // the reason why nothing is added.
+  // first that can be written (if it replaces a damaged file or one of another version, see note()). If the first path
+  // has no file, indexes of a later one are moved there, if that folder can be written. A read-only file is used
+  // without additions. `parts`: packed indexes in record order; with some, no path is required, and note() has the
+  // reason why nothing is added.
   [[nodiscard]] static std::shared_ptr<ScanIndexStore> open(std::span<const std::filesystem::path> paths,
                                                             std::uint64_t records, std::uint64_t key,
                                                             std::vector<ScanIndexPart> parts = {});

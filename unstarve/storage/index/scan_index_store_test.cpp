@@ -145,6 +145,27 @@ TEST_CASE("a read-only file is used, and the next path if there is none", "[stor
   CHECK_THROWS_AS(ScanIndexStore::open({}, 10, 7), Error);
 }
 
+TEST_CASE("indexes of the cache folder move next to the data once they are requested there", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path cached = folder.str("cache/index"), next_to_data = folder.str("photos.index");
+  ScanIndexStore::open(std::vector{cached}, 10, 7)->put(1, some_scan_index(1));
+  const auto store = ScanIndexStore::open(std::vector{next_to_data, cached}, 10, 7);
+  CHECK(store->place() == next_to_data);
+  CHECK_FALSE(std::filesystem::exists(cached));
+  store->put(2, some_scan_index(2));
+  const auto again = ScanIndexStore::open(std::vector{next_to_data, cached}, 10, 7);
+  Bytes bytes;
+  CHECK(again->find(1, bytes));
+  CHECK(again->find(2, bytes));
+  CHECK(bytes == some_scan_index(2));
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    CHECK(entry.path().extension() != ".partial");
+  // If that folder cannot be written, they stay.
+  const std::filesystem::path nowhere = folder.str("nowhere/index");
+  CHECK(ScanIndexStore::open(std::vector{nowhere, next_to_data}, 10, 7)->place() == next_to_data);
+  CHECK(std::filesystem::exists(next_to_data));
+}
+
 TEST_CASE("nothing is lost if the file cannot grow", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<std::filesystem::path> places{folder.str("index")};
