@@ -21,14 +21,13 @@ std::string written(const unstarve::PipelineSpec& spec) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   unstarve::PipelineSpec spec;
   try {
-    spec = unstarve::read_pipeline_yaml(
-        unstarve::YamlMap::parse(std::string(reinterpret_cast<const char*>(data), size), "fuzz"));
+    spec = unstarve::pipeline_from_yaml(std::string(reinterpret_cast<const char*>(data), size), "fuzz");
   } catch (const unstarve::Error& error) {
     if (error.kind() != unstarve::ErrorKind::kInput) std::abort();
     return 0;
   }
   const std::string text = written(spec);
   // Compared as text, because NaN does not equal itself.
-  if (written(unstarve::read_pipeline_yaml(unstarve::YamlMap::parse(text, "again"))) != text) std::abort();
+  if (written(unstarve::pipeline_from_yaml(text, "again")) != text) std::abort();
   return 0;
 }

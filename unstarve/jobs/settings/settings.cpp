@@ -221,10 +221,8 @@ Settings read_settings(const std::string& text, const std::string& name, const s
     if (size >= kLeastSide && size <= kLargestSide) set_image_size(*begin, size, settings);
   }
   const YamlMap pipeline = map.map("pipeline");
-  faults.collect([&] {
-    settings.pipeline = read_pipeline_yaml(pipeline, settings.pipeline);
-    check_node(pipeline, [&] { check_spec(settings.pipeline); });
-  });
+  settings.pipeline = read_pipeline_yaml(pipeline, faults, settings.pipeline);
+  faults.collect([&] { check_node(pipeline, [&] { check_spec(settings.pipeline); }); });
   faults.collect([&] { read_train(map.map("train"), settings.train); });
   faults.collect([&] { check_node(map, [&] { check_settings(settings.train); }); });
   faults.collect([&] { settings.host = read_host(map.map("host")); });

@@ -34,11 +34,15 @@ SpecDocument read_spec_document(const std::string& text, const std::string& name
     (void)map.map("host");
     map.finish();
   }
-  SpecDocument document{settings, read_pipeline_yaml(pipeline)};
-  check_node(pipeline, [&] {
-    check_spec(document.pipeline);
-    if (!settings) check_not_normalised(document.pipeline.output);
+  Faults faults;
+  SpecDocument document{settings, read_pipeline_yaml(pipeline, faults)};
+  faults.collect([&] {
+    check_node(pipeline, [&] {
+      check_spec(document.pipeline);
+      if (!settings) check_not_normalised(document.pipeline.output);
+    });
   });
+  faults.throw_if_any();
   return document;
 }
 

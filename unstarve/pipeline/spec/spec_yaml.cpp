@@ -160,30 +160,40 @@ OpSchedule read_schedule(YamlMap map) {
   return schedule;
 }
 
-// Reads nodes from a mapping; absent ones keep their values.
+// Reads nodes from a mapping. Absent ones keep their values, and so do those with a fault.
 class Reader {
  public:
-  explicit Reader(YamlMap map) : map_(std::move(map)) {}
-  // Throws for unknown keys.
-  void finish() const { map_.finish(); }
+  Reader(YamlMap map, Faults& faults) : map_(std::move(map)), faults_(faults) {}
+  // Unknown keys are faults.
+  void finish() const {
+    faults_.collect([&] { map_.finish(); });
+  }
 
   template <class T>
   void node(const char* key, T& value, const NodeInfo&) {
-    read(key, value);
+    faults_.collect([&] {
+      T found = value;
+      read(key, found);
+      value = std::move(found);
+    });
   }
   template <class Visit>
   void map(const char* key, const NodeInfo&, const Visit& visit) {
-    Reader inner(map_.map(key));
-    visit(inner);
-    inner.finish();
+    faults_.collect([&] {
+      Reader inner(map_.map(key), faults_);
+      visit(inner);
+      inner.finish();
+    });
   }
   template <class Visit>
   void sources(const char* key, std::vector<SourceSpec>& sources, const NodeInfo&, const Visit& visit) {
-    for (YamlMap& source : map_.maps(key)) {
-      Reader inner(std::move(source));
-      visit(inner, sources.emplace_back());
-      inner.finish();
-    }
+    faults_.collect([&] {
+      for (YamlMap& source : map_.maps(key)) {
+        Reader inner(std::move(source), faults_);
+        visit(inner, sources.emplace_back());
+        inner.finish();
+      }
+    });
   }
 
  private:
@@ -241,22 +251,26 @@ class Reader {
   }
   void read(const char* key, std::vector<OpSpec>& operations) {
     if (map_.has(key)) operations.clear();
-    for (auto& [name, params] : map_.named_list(key)) {
-      OpSpec operation{name, {}};
-      for (const std::string& param : params.keys()) {
-        OpValue& value = operation.params[param];
-        if (params.is_map(param))
-          value.schedule = read_schedule(params.map(param));
-        else if (params.is_word(param))
-          params.get(param, value.word);
-        else
-          params.get(param, value.numbers);
-      }
-      operations.push_back(std::move(operation));
+    for (auto& named : map_.named_list(key)) {
+      faults_.collect([&] {
+        OpSpec operation{named.first, {}};
+        YamlMap& params = named.second;
+        for (const std::string& param : params.keys()) {
+          OpValue& value = operation.params[param];
+          if (params.is_map(param))
+            value.schedule = read_schedule(params.map(param));
+          else if (params.is_word(param))
+            params.get(param, value.word);
+          else
+            params.get(param, value.numbers);
+        }
+        operations.push_back(std::move(operation));
+      });
     }
   }
 
   YamlMap map_;
+  Faults& faults_;
 };
 
 }  // namespace
@@ -271,9 +285,9 @@ void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
   out << YAML::EndMap;
 }
 
-PipelineSpec read_pipeline_yaml(const YamlMap& map, PipelineSpec defaults) {
+PipelineSpec read_pipeline_yaml(const YamlMap& map, Faults& faults, PipelineSpec defaults) {
   PipelineSpec spec = std::move(defaults);
-  Reader reader(map);
+  Reader reader(map, faults);
   visit_spec(reader, spec);
   reader.finish();
   spec.source.yaml_location.text = map.location("source.path");
@@ -283,7 +297,10 @@ PipelineSpec read_pipeline_yaml(const YamlMap& map, PipelineSpec defaults) {
 }
 
 PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name) {
-  return read_pipeline_yaml(YamlMap::parse(text, name));
+  Faults faults;
+  PipelineSpec spec = read_pipeline_yaml(YamlMap::parse(text, name), faults);
+  faults.throw_if_any();
+  return spec;
 }
 
 void check_utf8(const PipelineSpec& spec) {

@@ -6,11 +6,12 @@
 //     - random_resized_crop: {size: 224}
 //   batch: {size: 256, last: drop}
 //
-// Every key is optional; unknown and duplicate keys are errors. Failure: Error(kInput) with the path and line of the
-// node.
+// Every key is optional; unknown and duplicate keys are errors. Failure: Error(kInput) with a line for each fault,
+// which begins with the path and line of the node.
 
 #include <string>
 
+#include "unstarve/pipeline/spec/faults.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace YAML {
@@ -22,8 +23,9 @@ namespace unstarve {
 class YamlMap;
 
 void write_yaml(YAML::Emitter& out, const PipelineSpec& spec);  // a mapping
-// Absent nodes keep their values in `defaults`; a list replaces theirs.
-[[nodiscard]] PipelineSpec read_pipeline_yaml(const YamlMap& map, PipelineSpec defaults = {});
+// Absent nodes keep their values in `defaults`; a list replaces theirs. Nodes with a fault, which is added to `faults`,
+// keep theirs, too.
+[[nodiscard]] PipelineSpec read_pipeline_yaml(const YamlMap& map, Faults& faults, PipelineSpec defaults = {});
 
 // Reads a document that is one pipeline, in YAML or JSON. `name` identifies it in messages.
 [[nodiscard]] PipelineSpec pipeline_from_yaml(const std::string& text, const std::string& name);

@@ -14,10 +14,10 @@ namespace {
 PipelineSpec round_trip(const PipelineSpec& spec) {
   YAML::Emitter out;
   write_yaml(out, spec);
-  return read_pipeline_yaml(YamlMap::parse(out.c_str(), "test.yaml"));
+  return pipeline_from_yaml(out.c_str(), "test.yaml");
 }
 
-PipelineSpec read(const std::string& text) { return read_pipeline_yaml(YamlMap::parse(text, "p.yaml")); }
+PipelineSpec read(const std::string& text) { return pipeline_from_yaml(text, "p.yaml"); }
 
 TEST_CASE("a spec survives a round trip through YAML") {
   PipelineSpec spec;
@@ -122,6 +122,36 @@ TEST_CASE("errors name path, line, found and expected values") {
   CHECK_THROWS_WITH(read("batch: 3"), Catch::Contains("expected a mapping"));
   CHECK_THROWS_WITH(read("a: [1, 2"), Catch::Contains("not YAML"));
   CHECK_THROWS_AS(read("order: {seed: -1}"), Error);
+}
+
+TEST_CASE("all faults of a pipeline are listed, a line each") {
+  const char* const text =
+      "source: {take: -1, path: photos}\n"
+      "operations:\n"
+      "  - resize: {size: {schedule: {a: 8}}}\n"
+      "  - resize: {size: {schedule: {b: 8}}}\n"
+      "batch: {size: many, sise: 3}\n"
+      "output: {type: int7, mean: [1, 2]}\n"
+      "execution: 3\n";
+  const std::vector<std::string> nodes{"source.take: line 1",
+                                       "operations[0].resize.size.schedule.a: line 3",
+                                       "operations[1].resize.size.schedule.b: line 4",
+                                       "batch.size: line 5",
+                                       "batch.sise: line 5",
+                                       "output.type: line 6",
+                                       "output.mean: line 6",
+                                       "execution: line 7"};
+  try {
+    (void)read(text);
+    FAIL("no error");
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    CHECK(std::ranges::count(message, '\n') == static_cast<std::ptrdiff_t>(nodes.size()) - 1);
+    for (const std::string& node : nodes) CHECK_THAT(message, Catch::Contains("p.yaml." + node));
+  }
+  // Ranges, too, of the nodes that could be read.
+  CHECK_THROWS_WITH(read_spec_document("source: {path: photos}\nbatch: {size: 0}\noutput: {type: int7}", "p.yaml"),
+                    Catch::Contains("batch.size: line 2") && Catch::Contains("output.type: line 3"));
 }
 
 TEST_CASE("a pipeline of uint8 pixels has no normalisation, but that of a network's settings may have one") {
