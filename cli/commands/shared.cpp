@@ -245,11 +245,14 @@ void require_one_process(const std::string& verb) {
 
 namespace {
 
-// --out may be a file from which a run continues; the verbs check it.
+// --out may be the file from which a run continues, or the settings that are tuned again; the verbs check other inputs.
 void check_no_input(const Arguments& arguments, const std::string& option, const std::filesystem::path& file) {
-  if (option == "--out") return;
-  std::vector<std::string> inputs = arguments.rest();
-  for (const char* const input : {"MODEL", "--weights", "--resume", "--config"})
+  std::vector<std::string> inputs, options{"--weights"};
+  if (option != "--out") {
+    inputs = arguments.rest();
+    options.insert(options.end(), {"MODEL", "--resume", "--config"});
+  }
+  for (const std::string& input : options)
     if (arguments.has(input)) inputs.push_back(arguments.text(input));
   std::error_code none;
   for (const std::string& input : inputs)

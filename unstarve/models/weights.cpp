@@ -128,6 +128,11 @@ std::vector<std::string> load_state(std::span<const StateEntry> entries, const S
       throw bad_weights(origin, fmt::format("tensor \"{}\" does not belong to the model", stored.name));
   }
   check_checksum(header, bytes, origin);
+  for (const auto& [entry, value] : found) {
+    if (!entry->optional && value.is_floating_point() && !torch::isfinite(value).all().item<bool>())
+      throw bad_weights(origin,
+                        fmt::format("tensor \"{}\" contains NaN or infinity; expected finite numbers", entry->name));
+  }
   const torch::NoGradGuard no_grad;
   for (const auto& [entry, value] : found) entry->tensor.detach().copy_(value);
   return kept;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <string>
 
@@ -192,7 +193,8 @@ TEST_CASE("a number after the name is the width multiplier") {
   CHECK_THROWS_AS(find_model(text), Error);
 }
 
-TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejected by name and change nothing") {
+TEST_CASE(
+    "weights with a wrong shape or value, or a missing or unknown tensor, are rejected by name and change nothing") {
   const NetworkPtr network = find_model("cifar_net").make(kClasses);
   const auto before = network_state(*network)[0].tensor.clone();
   const auto error_message = [&](const std::vector<StateEntry>& entries) -> std::string {
@@ -226,6 +228,10 @@ TEST_CASE("weights with a wrong shape or a missing or unknown tensor are rejecte
   entries = network_state(*network);
   entries.erase(entries.begin());
   CHECK_THAT(error_message(entries), Catch::Contains("features.0.0.weight") && Catch::Contains("missing"));
+  entries = network_state(*network);
+  entries[0].tensor = entries[0].tensor.detach().clone();
+  entries[0].tensor.view(-1)[5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THAT(error_message(entries), Catch::Contains("features.0.0.weight") && Catch::Contains("NaN"));
   CHECK(torch::equal(network_state(*network)[0].tensor, before));
 
   entries = network_state(*network);

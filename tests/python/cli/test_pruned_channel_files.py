@@ -104,7 +104,7 @@ INCONSISTENT = {
     "no base64": (set_graph("!"), "found text in unstarve.graph that is no base64; expected an ONNX file"),
     "empty": (set_graph(""), "read 'unstarve.graph': found no graph; expected an ONNX model"),
     "no ONNX": (set_graph("Z2FyYmFnZQ=="), "read 'unstarve.graph': "),
-    "cut": (cut_graph, "expected at most the"),
+    "cut": (cut_graph, "a field declares"),
     "other name": (rename_weights, "found no tensor 'other.weight' of the graph in unstarve.graph"),
     "fewer channels": (fewer_channels_in_graph, "expected the shape ["),
     "operators": (unknown_operators, "found 2 unsupported operators: Bar (node 'relu'); Foo (node 'batch_norm')"),
@@ -225,4 +225,13 @@ def test_a_report_does_not_replace_a_file_that_the_command_reads(half, tmp_path,
     done = run(verb, *arguments, "--report", model)
     assert (done.returncode, done.stderr) == \
         (2, f"unstarve: --report: found {model}, which this command reads; expected another file\n")
+    assert model.read_bytes() == half.read_bytes()
+
+
+def test_weights_of_a_training_do_not_replace_those_it_starts_from(half, tmp_path):
+    model = tmp_path / "model.safetensors"
+    model.write_bytes(half.read_bytes())
+    done = run("train", *RUN, "--weights", model, "--out", model)
+    assert (done.returncode, done.stderr) == \
+        (2, f"unstarve: --out: found {model}, which this command reads; expected another file\n")
     assert model.read_bytes() == half.read_bytes()
