@@ -174,6 +174,19 @@ def test_columns_and_tables_of_older_versions(export):
     assert trace["devices"][0]["busy_s"] > 0
 
 
+@pytest.mark.parametrize("table, column",
+                         [("CUPTI_ACTIVITY_KIND_KERNEL", "end"), ("CUPTI_ACTIVITY_KIND_MEMCPY", "deviceId"),
+                          ("CUPTI_ACTIVITY_KIND_RUNTIME", "start"), ("NVTX_EVENTS", "end")])
+def test_a_column_that_every_version_has_is_missing(export, table, column):
+    database = sqlite3.connect(export)
+    database.execute(f'ALTER TABLE {table} RENAME COLUMN "{column}" TO other')
+    database.commit()
+    database.close()
+    run = diagnose(export)
+    assert run.returncode == 3
+    assert f'read trace {export}: table {table}: found no column "{column}"; expected an export' in run.stderr
+
+
 def test_damaged_and_foreign_databases(export, tmp_path):
     cut = tmp_path / "cut"
     cut.write_bytes(export.read_bytes()[:3000])

@@ -136,7 +136,7 @@ def test_prometheus_scrapes_and_the_queries_of_the_dashboard_run(watched, tmp_pa
         server.wait(timeout=60)
 
 
-@pytest.mark.parametrize("address", ["host", ":99999", "example.org:1"])
+@pytest.mark.parametrize("address", ["host", ":99999", ":0", "example.org:1"])
 def test_wrong_addresses(address):
     run = subprocess.run([os.environ["UNSTARVE"], "watch", "--metrics", address, "--", "true"], capture_output=True,
                          text=True, check=False, timeout=60)

@@ -41,10 +41,13 @@ MetricsAddress metrics_address(const std::string& text) {
   if (address.host == "localhost") address.host = "127.0.0.1";
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
   in_addr parsed{};
-  if (error != std::errc() || end != port.data() + port.size() ||
+  if (error != std::errc() || end != port.data() + port.size() || address.port == 0 ||
       inet_pton(AF_INET, address.host.c_str(), &parsed) != 1) {
-    throw Error(ErrorKind::kArgument,
-                fmt::format("--metrics: found \"{}\"; expected [HOST]:PORT with an IPv4 address, such as :9400", text));
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format(
+            "--metrics: found \"{}\"; expected [HOST]:PORT with an IPv4 address and a port above 0, such as :9400",
+            text));
   }
   return address;
 }

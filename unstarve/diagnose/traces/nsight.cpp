@@ -281,6 +281,17 @@ void read_nsight(const SqliteFile& file, const std::string& name, TraceEvents& e
                     "Systems: nsys export --type sqlite REPORT.nsys-rep",
                     name, kKernels, kCalls, kRanges));
   }
+  for (const char* const table : {kKernels, kCopies, kMemsets, kCalls, kRanges}) {
+    for (const char* const column : {"start", "end", "deviceId"}) {
+      const bool host = table == kCalls || table == kRanges;
+      if (!file.has_table(table) || file.has_column(table, column) || (host && std::string_view(column) == "deviceId"))
+        continue;
+      throw Error(ErrorKind::kInput,
+                  fmt::format("read trace {}: table {}: found no column \"{}\"; expected an export of Nsight Systems: "
+                              "nsys export --type sqlite REPORT.nsys-rep",
+                              name, table, column));
+    }
+  }
   NsightReader(file, events).read();
 }
 
