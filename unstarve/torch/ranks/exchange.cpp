@@ -102,9 +102,14 @@ class MeanHook final : public c10d::CommHookInterface {
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     Tensors tensors{bucket.getBufferRef().div_(group_->getSize())};
     const std::size_t number = times_.begin();
-    auto future = group_->allreduce(tensors)->getFuture();
-    future->addCallback([this, number](c10::ivalue::Future&) { times_.end(number); });
-    return future;
+    const auto future = group_->allreduce(tensors)->getFuture();
+    // The Reducer waits for the returned future, and thus for end(), which another thread calls.
+    return future->then(
+        [this, number](c10::ivalue::Future& exchanged) {
+          times_.end(number);
+          return exchanged.value();
+        },
+        future->elementType());
   }
   torch::Tensor parseHookResult(const c10::IValue& result) override {
     return c10d::detail::parseCppCommHookResult(result);
