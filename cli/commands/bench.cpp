@@ -2,6 +2,7 @@
 
 #include "../terminal.h"
 #include "shared.h"
+#include "unstarve/jobs/settings/settings_file.h"
 
 namespace unstarve::cli {
 namespace {
@@ -12,6 +13,8 @@ int run_bench_command(const Arguments& arguments, const std::string& command_lin
   options.settings = settings_from(arguments);
   options.target = parse_target(device_from(arguments, options.settings));
   options.seconds = arguments.number("--seconds", 20, 0.1, 86400);
+  options.may_reduce_batch = !arguments.has("--batch") && !arguments.has("--config") && !arguments.has("--recipe") &&
+                             detect_spec(arguments.text("DATA")).kind == SpecKind::kNone;
   const BenchResult result = with_progress([&](const Progress& progress) { return run_bench(options, progress); });
   print_result(arguments, result);
   write_measurement_files(arguments, recording_of(result, command_line), report_of(result, command_line));
@@ -31,7 +34,8 @@ Command bench_command() {
           "  unstarve bench pipeline.yaml --seconds 5",
           settings_options({{"--seconds", "S", "20",
                              "duration of warm-up and measurement; longer if one round of slow steps takes longer, and "
-                             "on a GPU, where kernels are chosen first"},
+                             "on a GPU, where kernels are chosen first. Without --batch, a batch size whose steps are "
+                             "too slow is reduced"},
                             trace_option(),
                             tensorboard_option(),
                             report_option()}),

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <stop_token>
@@ -159,7 +160,8 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   MachineProbe machine(::getpid());
   const double machine_begin = seconds_now();
   const std::int64_t cpu_begin = process_cpu_ns();
-  Rig rig(settings, dataset, options.target);
+  auto owner = std::make_unique<Rig>(settings, dataset, options.target);
+  Rig& rig = *owner;
 
   BenchResult result;
   result.data = name_of_sources(settings.pipeline);
@@ -178,6 +180,18 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   const auto show = [&](std::string_view what) { report(what, std::min(elapsed() / seconds, 0.99)); };
   rig.step();
   result.step_s = elapsed();
+  if (options.may_reduce_batch && rig.trainer() && rig.device().is_host()) {
+    const int batch = settings.pipeline.batch.size;
+    BenchOptions smaller = options;
+    set_batch(smaller.settings, batch_that_fits(batch, result.step_s, seconds));
+    smaller.may_reduce_batch = false;
+    if (smaller.settings.pipeline.batch.size < batch) {
+      owner.reset();
+      BenchResult reduced = run_bench(smaller, progress);
+      reduced.reduced_from = batch;
+      return reduced;
+    }
+  }
   if (rig.trainer() && !rig.device().is_host()) {
     rig.warm_up();
     result.step_s = rig.run(0, 1).step_ms() / 1e3;
@@ -288,6 +302,11 @@ std::string to_text(const BenchResult& r) {
       fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
                   100 * f.utilisation, 100 * f.data_wait));
   text += "  verdict      " + r.verdict.sentence + "\n";
+  if (r.reduced_from > 0)
+    text += fmt::format(
+        "  note         {} samples per step instead of {}, which are too slow for --seconds; --batch {} measures "
+        "those\n",
+        r.settings.pipeline.batch.size, r.reduced_from, r.reduced_from);
   if (r.rounds < kBenchRounds)
     text += fmt::format(
         "  note         a step takes {:.2g} s: {} of {} rounds, in {:.0f} s. Use a smaller --batch or a longer "
@@ -304,6 +323,7 @@ std::string to_json(const BenchResult& r) {
   json["device"] = r.target.name;
   json["model"] = r.target.emulated() ? r.target.accelerator() : r.settings.train.model;
   json["batch"] = r.settings.pipeline.batch.size;
+  if (r.reduced_from > 0) json["batch_reduced_from"] = r.reduced_from;
   json["rounds"] = r.rounds;
   json["seconds"] = r.seconds;
   json["storage"] = f.storage;

@@ -11,7 +11,8 @@
 //
 // Time:    `seconds`, from warming up on, divided among three rounds, or fewer if steps are slow (bench_plan.h). Each
 //          part ends with the step or batch in progress. One round is measured in any case: with a network that is
-//          slow, its three steps, one of them for warming up, and three batches of the loader.
+//          slow, its three steps, one of them for warming up, and three batches of the loader. If these do not fit and
+//          the batch may be reduced, smaller batches are measured, after one step of the larger ones.
 // Threads: one caller. Failure: as Rig.
 
 #include <string>
@@ -33,6 +34,7 @@ struct BenchOptions {
   Settings settings;
   Target target;
   double seconds = 20;
+  bool may_reduce_batch = false;  // if the steps of a network on the host are too slow for `seconds`
 };
 
 // Samples per second of each round.
@@ -48,6 +50,7 @@ struct BenchResult {
   BenchFigures figures;
   BenchVerdict verdict;
   double copy_gb_per_s = 0;
+  int reduced_from = 0;  // the batch size whose steps did not fit; 0: none
   int rounds = 0;
   BenchRounds rates;
   double seconds = 0;                // that the measurement took
