@@ -29,5 +29,21 @@ TEST_CASE("bench detects an accelerator that waits for data") {
     CHECK(json.contains(key));
 }
 
+TEST_CASE("a batch size that nobody requested is reduced if its steps are too slow") {
+  const char* const data = "synthetic:classes=2,images=512,size=32";
+  BenchOptions bench;
+  bench.target = parse_target("cpu");
+  bench.settings = default_settings({data, ""}, *open_dataset(data), {"cifar_net", "cpu"});
+  bench.seconds = 0.05;  // five steps of 256 samples take longer
+  bench.may_reduce_batch = true;
+  const int batch = bench.settings.pipeline.batch.size;
+  const BenchResult result = run_bench(bench);
+  CHECK(result.reduced_from == batch);
+  CHECK(result.settings.pipeline.batch.size < batch);
+  CHECK(result.figures.network > 0);
+  CHECK(to_text(result).find("samples per step instead of 256") != std::string::npos);
+  CHECK(nlohmann::json::parse(to_json(result))["batch_reduced_from"] == batch);
+}
+
 }  // namespace
 }  // namespace unstarve

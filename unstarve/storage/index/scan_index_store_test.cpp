@@ -161,8 +161,8 @@ TEST_CASE("indexes of the cache folder move next to the data once they are reque
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     CHECK(entry.path().extension() != ".partial");
   // If that folder cannot be written, they stay.
-  const std::filesystem::path nowhere = folder.str("nowhere/index");
-  CHECK(ScanIndexStore::open(std::vector{nowhere, next_to_data}, 10, 7)->place() == next_to_data);
+  const std::filesystem::path unwritable = folder.str("missing/index");
+  CHECK(ScanIndexStore::open(std::vector{unwritable, next_to_data}, 10, 7)->place() == next_to_data);
   CHECK(std::filesystem::exists(next_to_data));
 }
 
