@@ -192,12 +192,24 @@ def test_damaged_metadata_are_found(tmp_path):
 def test_a_run_without_finite_loss_names_the_checkpoint_that_it_resumed(tmp_path):
     completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path)
     [file] = tmp_path.iterdir()
+    huge = SafetensorsFile(file)
+    kind, shape, data = huge.tensors["fc.weight"]
+    huge.tensors["fc.weight"] = kind, shape, struct.pack("f", 3e38) * (len(data) // 4)
+    huge.write(file)
+    code, _, errors = finish(start(*RUN, "--resume", tmp_path))
+    assert code == 1
+    assert re.search(rf"the loss at step \d+ is nan; .*; the last checkpoint is {file}\n", errors), errors
+
+
+def test_a_checkpoint_with_nan_is_rejected(tmp_path):
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path)
+    [file] = tmp_path.iterdir()
     damaged = SafetensorsFile(file)
     damaged.tensors["fc.bias"] = "F32", [4], struct.pack("4f", math.nan, 0, 0, 0)
     damaged.write(file)
     code, _, errors = finish(start(*RUN, "--resume", tmp_path))
-    assert code == 1
-    assert re.search(rf"the loss at step \d+ is nan; .*; the last checkpoint is {file}\n", errors), errors
+    assert code == 3
+    assert f'{file}: tensor "fc.bias" contains NaN or infinity; expected finite numbers' in errors, errors
 
 
 def test_a_folder_cannot_be_the_file_of_a_checkpoint(tmp_path):

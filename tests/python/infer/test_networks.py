@@ -157,4 +157,4 @@ def test_weights_with_nan_are_rejected(tmp_path):
     weights.convert(state, path)
     process = run_export(path, tmp_path / "x.onnx", "--model", "resnet18")
     assert process.returncode == 3
-    assert "'layer2.0.conv1.weight' has NaN at index 5; expected finite weights" in process.stderr
+    assert f'{path}: tensor "layer2.0.conv1.weight" contains NaN or infinity; expected finite' in process.stderr
