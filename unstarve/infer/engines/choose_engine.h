@@ -22,8 +22,8 @@ struct EngineTimes {
   std::vector<double> batches_ms;  // from the start of a batch to its result, in the order of the results
 };
 
-// Runs the compiled model with random inputs for at least `seconds` and one batch of each request, after one batch of
-// each request that is not counted. All requests are in flight; with one, a batch begins when the one before is done.
+// Runs the compiled model with random inputs for at least `seconds`, after one batch of each request that is not
+// counted. All requests stay in flight until the end; each of them contributes the same number of batches.
 // Each time includes sending the request to the process and its answer.
 [[nodiscard]] EngineTimes time_engine(EngineProcess& engine, double seconds);
 
@@ -48,10 +48,14 @@ struct EngineSearch {
   int most_batch = 64;  // of those that are tried
   int threads = 1;
   std::string precision = "float32";  // EngineSettings
+  bool shares_cpus = false;           // a loader uses the same CPUs later
   double seconds = 10;         // for all engines together; each gets one measurement, however long it takes to compile
   double memory_bytes = 16e9;  // available; batches whose inputs would need a tenth of it are not tried
   std::stop_token stop{};      // Error(kCancelled) before the next measurement
 };
+
+// The better one of one stream with all threads and a stream for each thread.
+[[nodiscard]] EngineRate better_streams(const EngineRate& one, const EngineRate& each, bool shares_cpus);
 
 struct LeftOutEngine {
   std::string engine, reason;

@@ -2,6 +2,7 @@
 
 #include "unstarve/infer/engines/engine_process.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -141,6 +142,29 @@ TEST_CASE("a measurement has the rate and the latency of the batches") {
   CHECK(rate.samples_per_s > 0);
   CHECK(rate.p50_ms > 0);
   CHECK(rate.p99_ms >= rate.p50_ms);
+}
+
+TEST_CASE("each request contributes the same number of batches to a measurement") {
+  // Two streams: two requests are computed at the same time, and answered together.
+  EngineProcess engine(
+      scripted("pairs",
+               R"(if [ -n "$m" ]; then sleep 0.01; echo "{\"done\": $m}"; echo "{\"done\": $n}"; m=; else m=$n; fi)"),
+      "m.onnx");
+  engine.compile({}, kSample, 2);
+  const EngineTimes times = time_engine(engine, 0.015);
+  CHECK(times.seconds >= 0.015);
+  CHECK(times.batches_ms.size() >= 2);
+  CHECK(times.batches_ms.size() % 2 == 0);
+}
+
+TEST_CASE("a stream per thread is preferred where a loader uses the same CPUs") {
+  const EngineRate one{{1, 2, 8}, 100, 10, 12};
+  for (const auto& [samples_per_s, alone, shared] :
+       {std::array{94.0, 1.0, 1.0}, std::array{96.0, 1.0, 2.0}, std::array{101.0, 2.0, 2.0}}) {
+    const EngineRate each{{2, 2, 8}, samples_per_s, 20, 24};
+    CHECK(better_streams(one, each, false).settings.streams == alone);
+    CHECK(better_streams(one, each, true).settings.streams == shared);
+  }
 }
 
 TEST_CASE("the choice leaves out engines that crash, with their reason, and takes the fastest of the others") {

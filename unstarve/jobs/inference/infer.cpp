@@ -160,6 +160,7 @@ EngineChoice choose(const InferOptions& options, std::uint64_t samples, const st
   search.batch = options.batch;
   search.most_batch = static_cast<int>(std::clamp<std::uint64_t>(samples, 1, 64));
   search.threads = read_topology().usable();
+  search.shares_cpus = true;
   search.seconds = options.measure_seconds;
   search.memory_bytes = static_cast<double>(read_machine_facts().memory_available_bytes);
   search.stop = stop;
