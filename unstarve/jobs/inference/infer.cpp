@@ -200,6 +200,7 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
   check_out(options);
   const std::shared_ptr<const Dataset> dataset = open_sources(options.data);
   const auto samples = samples_of_sources(options.data, *dataset, read_topology().usable());
+  const EvaluationData data{options.data, options.is_spec, normalisation_of(options.model)};
   if (progress) progress("measuring engines", 0);
   EngineChoice choice = choose(options, samples->size(), stop);
   EngineProcess& engine = *choice.engine;
@@ -221,7 +222,6 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
                                                   options.top, result.classes));
   result.top = options.top;
   const bool labels = labels_fit(what, options.data, *dataset, result.classes);
-  const EvaluationData data{options.data, options.is_spec, normalisation_of(options.model)};
   notice_other_normalisation(data);
   const PipelineSpec spec = evaluation_pipeline(data, result.image_size, batch);
   result.normalisation = spec.output.normalisation;
