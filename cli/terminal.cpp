@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/observe/format.h"
@@ -21,6 +22,15 @@ constexpr int kBarColumns = 30, kLeastBarColumns = 10;
 int columns_of(int descriptor, int fallback) {
   winsize size{};
   return ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : fallback;
+}
+
+// The words of a notice without paths and numbers: notices about several files are of one kind.
+std::string kind_of(const std::string& text) {
+  std::istringstream words(text);
+  std::string kind;
+  for (std::string word; words >> word;)
+    if (word.find_first_of("/0123456789") == std::string::npos) kind += word + " ";
+  return kind;
 }
 
 }  // namespace
@@ -59,7 +69,7 @@ void ProgressBar::show(std::string_view what, double share) {
 
 Notices::Notices() {
   set_notice_sink([this](const std::string& text) {
-    if (!seen_.insert(text).second || seen_.size() > 1) return;
+    if (!seen_.insert(text).second || !kinds_.insert(kind_of(text)).second) return;
     // Clear the progress bar, which is redrawn later.
     fmt::print(stderr, "{}unstarve: warning: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "", printable(text));
   });
@@ -67,7 +77,9 @@ Notices::Notices() {
 
 Notices::~Notices() {
   set_notice_sink({});
-  if (seen_.size() > 1) fmt::print(stderr, "unstarve: warning: and {} more like it\n", seen_.size() - 1);
+  if (seen_.size() > kinds_.size())
+    fmt::print(stderr, "unstarve: warning: and {} more like {}\n", seen_.size() - kinds_.size(),
+               kinds_.size() == 1 ? "it" : "these");
 }
 
 void print_error(bool json, const char* kind, const std::string& message) {

@@ -42,8 +42,8 @@ auto with_progress(Job&& job) {
   return job(bar.callback());
 }
 
-// Prints notices of the libraries (storage/dataset/notice.h) on standard error: the first one immediately, and at
-// destruction the number of the others. At most one object at a time.
+// Prints notices of the libraries (storage/dataset/notice.h) on standard error: the first one of each kind
+// immediately, and at destruction the number of the others. At most one object at a time.
 class Notices {
  public:
   Notices();
@@ -52,7 +52,8 @@ class Notices {
   Notices& operator=(const Notices&) = delete;
 
  private:
-  std::set<std::string> seen_;  // verbs may open the same data more than once
+  std::set<std::string> seen_;   // verbs may open the same data more than once
+  std::set<std::string> kinds_;  // of which one has been shown
 };
 
 // An error on standard error; with `json` also as an object on standard output.

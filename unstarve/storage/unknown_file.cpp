@@ -36,7 +36,7 @@ constexpr std::array<Beginning, 13> kBeginnings = {{
      "7zXZ\0"sv,
      "compressed with xz, which is not supported: decompress it, or use gzip or Zstandard"},
     {"7z\xbc\xaf\x27\x1c"sv, "a 7z archive, which is not supported: unpack it"},
-    {"PK\x03\x04"sv, "a zip archive, which is not supported: unpack it"},
+    {"PK\x03\x04"sv, "a zip archive (.npz too), which is not supported: unpack it"},
     {"GIF8"sv, kImage},
     {"II*\0"sv, kImage},
     {"MM\0*"sv, kImage},

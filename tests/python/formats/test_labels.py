@@ -86,6 +86,14 @@ def test_numbers_are_labels(write, tmp_path):
     assert labels_of(un.open(write(tmp_path, NUMBERS))) == NUMBERS
 
 
+def test_images_without_labels_have_no_columns_to_choose(tmp_path):
+    (tmp_path / "0.jpg").write_bytes(jpeg(0))
+    with pytest.raises(un.errors.InputError, match=r"labels of .* \(images\): found records without") as error:
+        un.open(tmp_path).batch(2)
+    assert "labels=None" in str(error.value)
+    assert "column" not in str(error.value) and "#label" not in str(error.value)
+
+
 @pytest.mark.parametrize(("labels", "column"), [(FLOATS, "label"), (LISTS, "label"), (NUMBERS, "score")],
                          ids=["floats", "lists", "missing"])
 @pytest.mark.parametrize("write", FORMATS)

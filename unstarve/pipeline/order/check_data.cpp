@@ -34,11 +34,12 @@ void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
   if (dataset.field_index(FieldKind::kLabel) >= 0) return report_one_class(spec, dataset);
   const std::string found = dataset.missing_labels();
   if (found.empty()) return;  // declined by an option of the path
+  const bool has_columns = dataset.format() != "images" && dataset.format() != "recordio";
   throw input_error(
       "labels of {} ({}): found {}; expected a class number or name for each image. Use labels=None (YAML: "
-      "source.labels: none; path: #label=none) for images alone, whose labels are then {}, or labels=\"NAME\" "
-      "(source.labels: NAME; #label=NAME) to choose a column.",
-      name_of_sources(spec), dataset.format(), found, kNoLabel);
+      "source.labels: none{}) for images alone, whose labels are then {}{}.",
+      name_of_sources(spec), dataset.format(), found, has_columns ? "; path: #label=none" : "", kNoLabel,
+      has_columns ? ", or labels=\"NAME\" (source.labels: NAME; #label=NAME) to choose a column" : "");
 }
 
 void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const SampleSet& samples,

@@ -177,7 +177,8 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
     if (label_of[id] == kNoLabel) {
       problems_.try_emplace(id, "no label, although other rows have one");
     } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
-      problems_.try_emplace(id, fmt::format("label {} is not a class number; expected 0 to {}",
+      problems_.try_emplace(id, fmt::format("label {} is not a class number; expected 0 to {}. Use "
+                                            "#label=none to read no labels.",
                                             labels.texts[label_of[id]], kMaxClasses - 1));
     } else {
       labels_[id] = static_cast<std::int32_t>(numbers[label_of[id]]);
