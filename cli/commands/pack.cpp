@@ -38,7 +38,8 @@ std::vector<Option> pack_command_options() {
       {"SRC", "", "", "dataset in any supported format: a folder, shards, a URL", true, Completes::kPath},
       {"DST", "", "", "folder for the shards: new, empty, or of an earlier run of the same command", true,
        Completes::kPath},
-      {"--format", "NAME", "", "tfrecord, webdataset, parquet or recordio", true, Completes::kNothing, kPackFormats},
+      {"--format", "NAME", "webdataset", "webdataset (tar files), tfrecord, parquet or recordio", false,
+       Completes::kNothing, kPackFormats},
       {"--from-split", "NAME", "", "split of the source: train, test or val"}};
   for (const Option& option : packing_options()) all.push_back(option);
   all.insert(all.end(),
@@ -61,7 +62,7 @@ Command pack_command() {
       "Shards and manifest are bit-equal for any number of threads, after an interrupted run was repeated, and when "
       "several machines each write a part (--part). Images that need no change are copied byte for byte. The "
       "split of a sample depends only on its name, so it stays the same when the dataset grows.",
-      "  unstarve pack photos/ packed/ --format webdataset --resize 256 --split train=0.9,val=0.1 --seed 0\n"
+      "  unstarve pack photos/ packed/ --resize 256 --split train=0.9,val=0.1 --seed 0\n"
       "  unstarve pack photos/ packed/ --format tfrecord --part 3/8 --json\n"
       "  unstarve pack 'old/*.tar' new/ --format recordio --on-error skip --exclude quarantine.jsonl",
       pack_command_options(),

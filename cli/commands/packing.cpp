@@ -17,7 +17,7 @@ std::vector<Option> packing_options() {
 
 PackOptions packing_from(const Arguments& arguments) {
   PackOptions options;
-  options.format = arguments.text("--format");
+  options.format = arguments.text("--format", "webdataset");
   options.resize = static_cast<int>(arguments.integer("--resize", 0, 1, 65'500));
   options.quality = static_cast<int>(arguments.integer("--quality", 0, 1, 100));
   options.shard_mb = arguments.number("--shard-mb", options.shard_mb, 1e-6, 1e6);
