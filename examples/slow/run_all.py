@@ -69,6 +69,7 @@ CASES = (
     Case("large_images", ("large-images",)),
     Case("slow_storage", ("slow-reads", "storage-wait"), server=True),
     Case("lock", ("lock",)),
+    Case("one_thread", ("single-producer",)),
     Case("logging_each_step", ("logging-stall",)),
     Case("checkpoint_stall", ("checkpoint-stall",)),
     Case("retained_graph", ("growing-memory",)),

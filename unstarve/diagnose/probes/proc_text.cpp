@@ -48,6 +48,17 @@ std::optional<std::int64_t> value_of(std::string_view text, std::string_view key
   return std::nullopt;
 }
 
+// "0x7f6d5c0a1b20"
+std::optional<std::uint64_t> take_argument(std::string_view& text) {
+  std::string_view word = take_word(text);
+  if (!word.starts_with("0x")) return std::nullopt;
+  word.remove_prefix(2);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value, 16);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
 }  // namespace
 
 std::vector<int> numbers_in(const std::filesystem::path& folder) {
@@ -110,13 +121,10 @@ std::optional<SystemCall> parse_system_call(std::string_view text) {
   const std::string_view word = take_word(text);
   if (word == "running") return SystemCall{};
   const std::optional<std::int64_t> call = number(word);
-  std::string_view argument = take_word(text);
-  if (!call || *call < SystemCall::kNone || !argument.starts_with("0x")) return std::nullopt;
-  argument.remove_prefix(2);
-  SystemCall result{*call, 0};
-  const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), result.argument, 16);
-  if (error != std::errc() || end != argument.data() + argument.size()) return std::nullopt;
-  return result;
+  if (!call || *call < SystemCall::kNone) return std::nullopt;
+  const std::optional<std::uint64_t> first = take_argument(text), second = take_argument(text);
+  if (!first || !second) return std::nullopt;
+  return SystemCall{*call, *first, *second};
 }
 
 std::optional<IoCounts> parse_io_counts(std::string_view text) {

@@ -54,6 +54,7 @@ struct SystemCall {
   static constexpr std::int64_t kNone = -1;  // it runs, or waits outside of system calls
   std::int64_t number = kNone;               // SYS_read, ...
   std::uint64_t argument = 0;                // the first one
+  std::uint64_t second = 0;                  // the second one
 };
 [[nodiscard]] std::optional<SystemCall> parse_system_call(std::string_view text);
 

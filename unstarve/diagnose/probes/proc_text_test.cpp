@@ -57,11 +57,12 @@ TEST_CASE("the system call of a thread") {
   REQUIRE(call);
   CHECK(call->number == 202);
   CHECK(call->argument == 0x7f6d5c0a1b20);
+  CHECK(call->second == 0x189);
   const auto running = parse_system_call("running\n");
   REQUIRE(running);
   CHECK(running->number == SystemCall::kNone);
   REQUIRE(parse_system_call("-1 0x7ffd9a8a4d40 0x7f6d66c8ce36\n"));  // waits outside of a system call
-  for (const char* text : {"", "x", "3", "3 5", "3 0xg", "-2 0x1", "3 0x11111111111111111"})
+  for (const char* text : {"", "x", "3", "3 5", "3 0xg", "3 0x1", "3 0x1 2", "-2 0x1 0x2", "3 0x11111111111111111 0x0"})
     CHECK_FALSE(parse_system_call(text));
 }
 

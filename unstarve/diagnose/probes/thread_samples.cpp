@@ -16,7 +16,8 @@ constexpr double kRepeats = 0.15;         // by which two steps agree more than 
 
 ThreadState state_of(Wait wait) {
   switch (wait) {
-    case Wait::kLock: return ThreadState::kLock;
+    case Wait::kLock:
+    case Wait::kMutex: return ThreadState::kLock;
     case Wait::kFile:
     case Wait::kFlush: return ThreadState::kFile;
     case Wait::kPipe: return ThreadState::kPipe;

@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/probes/thread_waits.h"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -10,6 +11,12 @@ namespace {
 
 bool is_one_of(std::int64_t call, std::initializer_list<long> calls) {
   return std::ranges::find(calls, call) != calls.end();
+}
+
+// glibc waits for mutexes by these operations, and for conditions and semaphores by FUTEX_WAIT_BITSET.
+bool waits_for_mutex(const SystemCall& futex) {
+  const int operation = static_cast<int>(futex.second) & FUTEX_CMD_MASK;
+  return operation == FUTEX_WAIT || operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
 }
 
 }  // namespace
@@ -32,7 +39,7 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
     return target.empty() ? Wait::kOther : Wait::kFile;
   }
   switch (call.number) {
-    case SYS_futex: return Wait::kLock;
+    case SYS_futex: return waits_for_mutex(call) ? Wait::kMutex : Wait::kLock;
     case SYS_fsync:
     case SYS_fdatasync:
     case SYS_sync_file_range:
@@ -72,6 +79,7 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
 void add_wait(ThreadWaits& waits, Wait wait, double seconds) {
   switch (wait) {
     case Wait::kNone: return;
+    case Wait::kMutex: waits.mutex_s += seconds; [[fallthrough]];
     case Wait::kLock: waits.lock_s += seconds; return;
     case Wait::kFile: waits.file_s += seconds; return;
     case Wait::kFlush: waits.flush_s += seconds; return;

@@ -13,6 +13,7 @@ namespace unstarve {
 enum class Wait {
   kNone,  // it runs, or can run
   kLock,
+  kMutex,  // of C: pthread_mutex_lock(), std::mutex
   kFile,
   kFlush,
   kPipe,

@@ -1,5 +1,6 @@
 #include "unstarve/diagnose/probes/thread_waits.h"
 
+#include <linux/futex.h>
 #include <sys/syscall.h>
 
 #include <catch2/catch.hpp>
@@ -9,7 +10,10 @@ namespace {
 
 TEST_CASE("what a system call waits for") {
   CHECK(wait_of({SystemCall::kNone, 0}, "") == Wait::kNone);
-  CHECK(wait_of({SYS_futex, 0}, "") == Wait::kLock);
+  CHECK(wait_of({SYS_futex, 0, FUTEX_WAIT_BITSET_PRIVATE}, "") == Wait::kLock);
+  CHECK(wait_of({SYS_futex, 0, FUTEX_WAIT_BITSET_PRIVATE | FUTEX_CLOCK_REALTIME}, "") == Wait::kLock);
+  CHECK(wait_of({SYS_futex, 0, FUTEX_WAIT_PRIVATE}, "") == Wait::kMutex);
+  CHECK(wait_of({SYS_futex, 0, FUTEX_LOCK_PI_PRIVATE}, "") == Wait::kMutex);
   CHECK(wait_of({SYS_fsync, 3}, "") == Wait::kFlush);
   CHECK(wait_of({SYS_clock_nanosleep, 0}, "") == Wait::kSleep);
   CHECK(wait_of({SYS_recvfrom, 5}, "") == Wait::kNetwork);
@@ -40,6 +44,7 @@ TEST_CASE("times of waits are added to their own members") {
   add_wait(waits, Wait::kSleep, 7);
   add_wait(waits, Wait::kOther, 8);
   CHECK(waits.lock_s == 1);
+  CHECK(waits.mutex_s == 0);
   CHECK(waits.file_s == 2);
   CHECK(waits.flush_s == 3);
   CHECK(waits.pipe_s == 4);
@@ -47,6 +52,9 @@ TEST_CASE("times of waits are added to their own members") {
   CHECK(waits.events_s == 6);
   CHECK(waits.sleep_s == 7);
   CHECK(waits.other_s == 8);
+  add_wait(waits, Wait::kMutex, 9);
+  CHECK(waits.lock_s == 10);
+  CHECK(waits.mutex_s == 9);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@
 namespace unstarve {
 
 // The names of the fields in JSON are those of the members.
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadWaits, lock_s, file_s, flush_s, pipe_s, network_s, events_s, sleep_s, other_s)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadWaits, lock_s, mutex_s, file_s, flush_s, pipe_s, network_s, events_s, sleep_s,
+                                   other_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ThreadUse, name, threads, cpu_s, run_delay_s, waits)
 NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
                                            {ProcessRole::kMain, "main"},
@@ -163,7 +164,7 @@ double usable_cores(const MachineUse& machine) {
 
 void add_waits(ThreadWaits& sum, const ThreadWaits& waits, double factor) {
   for (double ThreadWaits::*const wait :
-       {&ThreadWaits::lock_s, &ThreadWaits::file_s, &ThreadWaits::flush_s, &ThreadWaits::pipe_s,
+       {&ThreadWaits::lock_s, &ThreadWaits::mutex_s, &ThreadWaits::file_s, &ThreadWaits::flush_s, &ThreadWaits::pipe_s,
         &ThreadWaits::network_s, &ThreadWaits::events_s, &ThreadWaits::sleep_s, &ThreadWaits::other_s})
     sum.*wait += factor * waits.*wait;
 }
@@ -185,6 +186,9 @@ void upgrade(nlohmann::json& json) {
     if (!object.is_object()) return;
     for (const char* const name : names) object.emplace(name, value);
   };
+  const auto with_mutex_of = [&](nlohmann::json& thread) {
+    if (thread.is_object() && thread.contains("waits")) with(thread.at("waits"), {"mutex_s"}, 0);
+  };
   if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
   if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
   if (json.contains("timeline")) {
@@ -193,7 +197,13 @@ void upgrade(nlohmann::json& json) {
   }
   for (const char* const list : {"processes", "steady"}) {
     if (!json.contains(list) || !json.at(list).is_array()) continue;
-    for (nlohmann::json& process : json.at(list)) with(process, {"locked_bytes", "pinned_bytes", "main_system_s"}, 0);
+    for (nlohmann::json& process : json.at(list)) {
+      with(process, {"locked_bytes", "pinned_bytes", "main_system_s"}, 0);
+      if (!process.is_object()) continue;
+      if (process.contains("main_thread")) with_mutex_of(process.at("main_thread"));
+      if (!process.contains("threads") || !process.at("threads").is_array()) continue;
+      for (nlohmann::json& thread : process.at("threads")) with_mutex_of(thread);
+    }
   }
   if (!json.contains("gpus") || !json.at("gpus").is_array()) return;
   for (nlohmann::json& gpu : json.at("gpus")) {

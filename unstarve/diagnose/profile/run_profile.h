@@ -25,6 +25,7 @@ inline constexpr int kRunProfileVersion = 1;
 // Seconds in system calls that block, estimated from samples. All are 0 if the process belongs to another user.
 struct ThreadWaits {
   double lock_s = 0;     // for another thread: locks, conditions, thread pools
+  double mutex_s = 0;    // the part of it for mutexes of C and C++; missing in JSON of earlier versions
   double file_s = 0;     // reads and writes files, opens them
   double flush_s = 0;    // fsync
   double pipe_s = 0;     // for another process

@@ -70,15 +70,15 @@ std::optional<RunFinding> find_by_waits(const RunProfile& profile) {
     if (process.role != ProcessRole::kMain || lived <= 0) continue;
     const double waits = process.main_thread.waits.lock_s / lived;
     double busy_s = process.cpu_s + process.run_delay_s - process.main_thread.cpu_s - process.main_thread.run_delay_s;
-    double lock_s = -process.main_thread.waits.lock_s;
+    double mutex_s = -process.main_thread.waits.mutex_s;  // conditions are also those of idle threads
     int threads = -1;
     for (const ThreadUse& group : process.threads) {
-      lock_s += group.waits.lock_s;
+      mutex_s += group.waits.mutex_s;
       threads += group.threads;
     }
     if (threads < 2 || busy_s < 0.6 * lived || busy_s > 1.3 * lived) continue;
     if (auto finding = finding_of(profile, fmt::format("of {} threads only about one runs at a time", threads),
-                                  lock_s / lived, waits))
+                                  mutex_s / lived, waits))
       return finding;
   }
   return std::nullopt;
@@ -92,8 +92,8 @@ std::optional<RunFinding> find_lock(const RunProfile& profile) {
 
 const Rule kLock{"lock",
                  "the main thread waits for 10 % of the time, the cores permit a gain of 1.1, and on average 0.7 other "
-                 "threads wait for locks: at the same line of the program's own files, or, without stacks, in a group "
-                 "of threads of which about one runs at a time",
+                 "threads wait for locks: at the same line of the program's own files, or, without stacks, for a mutex "
+                 "of C or C++, and about one of them runs at a time",
                  find_lock};
 
 }  // namespace unstarve

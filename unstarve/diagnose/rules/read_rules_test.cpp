@@ -135,6 +135,10 @@ TEST_CASE("large images") {
   CHECK(found(profile) == Names{"expensive-samples"});  // small images
   for (ProcessUse& use : profile.processes) use.minor_faults = 600'000;
   CHECK(found(profile) == Names{"large-images"});
+  const double rest = 1 - 0.7 * 0.75;
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.8 * (1 - rest))));
+  profile.processes[0].cpu_s = 6;  // which the main process still needs on the same cores
+  CHECK(findings_of(profile)[0].gain.gain == Approx(20 / (6 + rest * 19.6)));
   record(profile, {{kMainThread, "__next__", kLoaderFile, 8, 0}, {kLoaderThread, "load", "PIL/ImageFile.py", 5, 0}}, 2);
   CHECK(found(profile) == Names{"expensive-samples"});
 }

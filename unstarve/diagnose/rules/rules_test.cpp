@@ -132,12 +132,58 @@ TEST_CASE("threads of a program without Python that wait for a lock") {
   process.main_thread.waits.lock_s = 8;
   process.threads = {{"train", 5, 10, 0, {}}};
   process.threads[0].waits.lock_s = 8 + 28;
+  CHECK(found(profile) == Names{});  // for conditions: an idle pool
+  process.threads[0].waits.mutex_s = 28;
   CHECK(found(profile) == Names{"lock"});
   process.cpu_s = 30;  // several run at the same time
   CHECK(found(profile) == Names{});
   process.cpu_s = 10;
   process.main_thread.waits.lock_s = 0.5;  // an idle pool: the main thread does not wait
   CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("one thread that prepares all data") {
+  RunProfile profile = run(12, {});
+  ProcessUse& process = profile.processes[0];
+  process.busiest_thread_s = 9.5;
+  process.main_thread.cpu_s = 2;
+  process.main_thread.waits.lock_s = 8;
+  process.threads = {{"train", 5, 12, 0, {}}};
+  process.threads[0].waits.lock_s = 8 + 30;  // an idle pool
+  CHECK(found(profile) == Names{"single-producer"});
+  CHECK(findings_of(profile)[0].gain.gain == Approx(5));
+  CHECK(findings_of(profile)[0].change == "prepare data in several threads");
+  // Without stacks, it may be a thread of PyTorch that computes the network.
+  process.threads.push_back({"pt_autograd_", 1, 9.5, 0, {}});
+  CHECK(libraries_of(profile).pytorch);
+  CHECK(found(profile) == Names{});
+  record(profile,
+         {{kMainThread, "get", "/usr/lib/python3.11/queue.py", 8, 0}, {kHelperThread, "prepare", kOwnFile, 9.5, 1}});
+  CHECK(found(profile) == Names{"single-producer"});
+  CHECK(findings_of(profile)[0].change.find("num_workers") != std::string::npos);
+  SECTION("that does not always run") {
+    process.busiest_thread_s = 8;
+    CHECK(found(profile) == Names{});
+  }
+  SECTION("with others") {
+    process.cpu_s = 14;
+    CHECK(found(profile) == Names{});
+  }
+  SECTION("in another process") {
+    profile.processes.push_back(testing::process(ProcessRole::kLoader, 5));
+    CHECK(found(profile) == Names{});
+  }
+  SECTION("a main thread that leaves the training to it") {
+    record(profile, {{kMainThread, "join", "/usr/lib/python3.11/threading.py", 9.9, 0},
+                     {kHelperThread, "train", kOwnFile, 9.5, 1}});
+    process.main_thread.cpu_s = 0.2;
+    process.cpu_s = 10;
+    CHECK(found(profile) == Names{});
+  }
+  SECTION("without a free core") {
+    profile.machine.affinity_cores = 1;
+    CHECK(found(profile) == Names{});
+  }
 }
 
 TEST_CASE("stalls of the main thread") {

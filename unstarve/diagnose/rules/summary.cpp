@@ -111,6 +111,17 @@ GainPrediction gain_by_cores(const RunProfile& profile, double spinning) {
   return gain_by_more((free_cores(profile) + spinning) / std::max(steady_cores(profile) - spinning, 0.01));
 }
 
+GainPrediction gain_by_less_work(const RunProfile& profile, double rest) {
+  constexpr double kUncertain = 0.25;  // by which `rest` may be wrong
+  const double main_s = sum_of(profile, ProcessRole::kMain).cpu_s,
+               loader_s = sum_of(profile, ProcessRole::kLoader).cpu_s;
+  const double cores_s = (usable_cores(profile.machine) - foreign_cores(profile)) * steady_seconds(profile);
+  const auto gain = [&](double factor) {
+    return std::max(cores_s / std::max(main_s + factor * rest * loader_s, 0.01), 1.0);
+  };
+  return {gain(1), gain(1 + kUncertain), gain(1 - kUncertain)};
+}
+
 GainPrediction gain_without(double share, double seconds) {
   constexpr double kIndependent = 0.1;  // seconds between samples that do not depend on each other
   const auto gain = [](double saved) { return 1 / std::max(1 - std::max(saved, 0.0), 0.01); };

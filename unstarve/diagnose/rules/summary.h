@@ -62,6 +62,10 @@ struct ReadUse {
 // The largest gain that the free cores permit, and `spinning` ones; see spinning_cores().
 [[nodiscard]] GainPrediction gain_by_cores(const RunProfile& profile, double spinning = 0);
 
+// The gain that the cores permit if the workers of the loader need `rest` of their CPU time for the same data, and the
+// main processes as much as now.
+[[nodiscard]] GainPrediction gain_by_less_work(const RunProfile& profile, double rest);
+
 // With fewer samples of a busy GPU, its clock and its link permit no conclusion.
 inline constexpr std::int64_t kFewestBusySamples = 10;
 
