@@ -7,7 +7,7 @@
 // Steps with a word of `tune --try` change what is learned. They apply on request only, have one candidate, and are
 // compared by the time to an accuracy (run_comparison.h).
 //
-// To add a step: three functions and a row of the table of steps, in the same folder.
+// To add a step: three functions and a LadderStep in one of the files *_steps.cpp, and a row in ladder_steps.inl.
 // Threads: constants and pure functions.
 
 #include <span>
@@ -42,16 +42,20 @@ struct Candidate {
 
 struct LadderStep {
   std::string_view name;
-  bool affects_learning;  // may change the training result: losses are compared
-  bool approximate;       // pixels differ from those of the exact path
+  bool affects_learning = false;  // may change the training result: losses are compared
+  bool approximate = false;       // pixels differ from those of the exact path
   // The reason why the step does not apply; empty if it applies.
-  std::string (*not_applicable)(const LadderContext& context, const Settings& current);
+  std::string (*not_applicable)(const LadderContext& context, const Settings& current) = nullptr;
   // Settings to try; not empty if the step applies.
-  std::vector<Candidate> (*candidates)(const LadderContext& context, const Settings& current);
+  std::vector<Candidate> (*candidates)(const LadderContext& context, const Settings& current) = nullptr;
   // Copies what the step may change, and nothing else.
-  void (*copy)(const Settings& from, Settings& to);
+  void (*copy)(const Settings& from, Settings& to) = nullptr;
   std::string_view tried_by = "";  // the word of `tune --try`; "": tried always, compared by the rate
 };
+
+#define STEP(name) extern const LadderStep name;
+#include "unstarve/jobs/ladder/ladder_steps.inl"
+#undef STEP
 
 // All steps in the order in which they are tried.
 [[nodiscard]] std::span<const LadderStep> ladder_steps();

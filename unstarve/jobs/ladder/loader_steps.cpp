@@ -1,0 +1,150 @@
+// Steps of the loader, and of the copy to the device.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "unstarve/jobs/ladder/candidates.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
+
+namespace unstarve {
+namespace {
+
+constexpr const char* kStoredPixels = "samples are stored as pixels";
+
+void copy_pass(const Settings& from, Settings& to, const std::string& pass) {
+  const auto& switches = from.pipeline.passes;
+  if (const auto at = switches.find(pass); at != switches.end())
+    to.pipeline.passes[pass] = at->second;
+  else
+    to.pipeline.passes.erase(pass);
+}
+void copy_crop_into_decode(const Settings& from, Settings& to) { copy_pass(from, to, "crop_into_decode"); }
+void copy_scale_into_decode(const Settings& from, Settings& to) { copy_pass(from, to, "scale_into_decode"); }
+
+// A quarter of the bytes of float32; the device casts and normalises.
+std::string no_uint8(const LadderContext& context, const Settings& current) {
+  if (!context.has_network()) return "an emulated accelerator accepts any type; a real one may not";
+  return current.pipeline.output.type == ElementType::kUint8 ? "already uint8" : "";
+}
+
+Candidates uint8(const LadderContext&, const Settings& current) {
+  return edited(current, "float32 -> uint8, normalised on the device",
+                [](Settings& s) { s.pipeline.output.type = ElementType::kUint8; });
+}
+
+// More threads that read, decode and augment.
+std::string no_more_threads(const LadderContext& context, const Settings& current) {
+  const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
+  return usable > now ? "" : fmt::format("already {} thread(s) on {} usable core(s)", now, usable);
+}
+
+Candidates more_threads(const LadderContext& context, const Settings& current) {
+  const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
+  std::set<int> counts{usable};
+  for (int threads = now * 2; threads < usable; threads *= 2) counts.insert(threads);
+  Candidates list;
+  for (const int threads : counts) {
+    list.push_back({current, fmt::format("{} -> {} threads", now, threads)});
+    list.back().settings.pipeline.execution.threads = threads;
+  }
+  return list;
+}
+
+// Loading and computing overlap, and stragglers are absorbed. Two batches are enough for a steady loader, four for a
+// loader with jitter (see the M/M/1/K wait model of the tf.data autotuner).
+std::string no_deeper_prefetch(const LadderContext&, const Settings& current) {
+  const int now = current.pipeline.execution.prefetch;
+  return now < 4 ? "" : fmt::format("already {} prefetched batches", now);
+}
+
+Candidates deeper_prefetch(const LadderContext&, const Settings& current) {
+  const int now = current.pipeline.execution.prefetch;
+  Candidates list;
+  for (const int depth : {2, 4}) {
+    if (depth <= now) continue;
+    list.push_back({current, fmt::format("{} -> {} prefetched batches", now, depth)});
+    list.back().settings.pipeline.execution.prefetch = depth;
+  }
+  return list;
+}
+
+// Batch slots in page-locked memory: the copy engine reads them directly while the device computes.
+std::string no_pinned_memory(const LadderContext& context, const Settings& current) {
+  if (context.target.emulated()) return "an emulated accelerator reads batches from host memory";
+  if (!context.target.cuda()) return "the CPU trains on the loader's memory: nothing to copy";
+  return current.pipeline.execution.pinned ? "already pinned" : "";
+}
+
+Candidates pinned_memory(const LadderContext&, const Settings& current) {
+  return edited(current, "pageable -> pinned, copied asynchronously",
+                [](Settings& s) { s.pipeline.execution.pinned = true; });
+}
+
+// Decodes only the cropped part of an image; the pixels are the same.
+std::string no_crop_only_decode(const LadderContext& context, const Settings& current) {
+  if (!context.encoded) return kStoredPixels;
+  if (is_enabled(current.pipeline, "crop_into_decode")) return "already enabled";
+  const std::vector<OpSpec>& operations = current.pipeline.operations;
+  const bool crops =
+      !operations.empty() && operations[0].name != "pad_crop" && operations[0].name.find("crop") != std::string::npos;
+  return crops ? "" : "the first operation reads the whole image";
+}
+
+Candidates crop_only_decode(const LadderContext&, const Settings& current) {
+  return edited(current, "whole image -> crop only", [](Settings& s) { s.pipeline.passes.erase("crop_into_decode"); });
+}
+
+// Decodes JPEGs at 1/2, 1/4 or 1/8 if the crop is at least that much larger than the target. Approximate: the low-pass
+// of the inverse DCT replaces part of the antialiasing filter.
+std::string no_reduced_scale(const LadderContext& context, const Settings& current) {
+  if (!context.encoded) return kStoredPixels;
+  if (is_enabled(current.pipeline, "scale_into_decode")) return "already enabled";
+  const bool reduces = std::ranges::any_of(current.pipeline.operations, [](const OpSpec& operation) {
+    return operation.name == "random_resized_crop" || operation.name == "resize";
+  });
+  return reduces ? "" : "no operation reduces the image size";
+}
+
+Candidates reduced_scale(const LadderContext&, const Settings& current) {
+  return edited(current, "full size -> power-of-two size",
+                [](Settings& s) { s.pipeline.passes["scale_into_decode"] = true; });
+}
+
+}  // namespace
+
+const LadderStep kUint8Step{.name = "uint8 over the bus",
+                            .not_applicable = no_uint8,
+                            .candidates = uint8,
+                            .copy = copy_member<&Settings::pipeline, &PipelineSpec::output, &StoreFormat::type>};
+
+const LadderStep kLoaderThreadsStep{
+    .name = "loader threads",
+    .not_applicable = no_more_threads,
+    .candidates = more_threads,
+    .copy = copy_member<&Settings::pipeline, &PipelineSpec::execution, &ExecutionSpec::threads>};
+
+const LadderStep kPrefetchStep{
+    .name = "prefetch depth",
+    .not_applicable = no_deeper_prefetch,
+    .candidates = deeper_prefetch,
+    .copy = copy_member<&Settings::pipeline, &PipelineSpec::execution, &ExecutionSpec::prefetch>};
+
+const LadderStep kPinnedMemoryStep{
+    .name = "pinned memory, asynchronous copy",
+    .not_applicable = no_pinned_memory,
+    .candidates = pinned_memory,
+    .copy = copy_member<&Settings::pipeline, &PipelineSpec::execution, &ExecutionSpec::pinned>};
+
+const LadderStep kCropOnlyDecodeStep{.name = "crop-only decode",
+                                     .not_applicable = no_crop_only_decode,
+                                     .candidates = crop_only_decode,
+                                     .copy = copy_crop_into_decode};
+
+const LadderStep kReducedScaleStep{.name = "reduced decode scale",
+                                   .approximate = true,
+                                   .not_applicable = no_reduced_scale,
+                                   .candidates = reduced_scale,
+                                   .copy = copy_scale_into_decode};
+
+}  // namespace unstarve
