@@ -1,7 +1,7 @@
 # unstarve_unity(TARGET): compiles the sources of each subfolder together, so that shared headers are parsed once per
 # subfolder. Names in unnamed namespaces are therefore unique within a subfolder. -DCMAKE_UNITY_BUILD=OFF compiles every
 # file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set) or
-# define JSON_DIAGNOSTICS, and core/aligned.cpp, which fuzz/ replaces.
+# define JSON_DIAGNOSTICS, and core/memory/aligned.cpp, which fuzz/ replaces.
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
@@ -11,10 +11,10 @@ function(unstarve_unity target)
     get_filename_component(folder ${source} DIRECTORY)
     file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${folder})
     file(STRINGS ${source} alone REGEX "hwy/foreach_target|define JSON_DIAGNOSTICS" LIMIT_COUNT 1)
-    if(alone OR source MATCHES "/core/aligned\\.cpp$")
+    if(alone OR source MATCHES "/core/memory/aligned\\.cpp$")
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     else()
-      string(REGEX REPLACE "^unstarve/torch/.*" "unstarve/torch" folder ${folder})  # libtorch's headers: 12 s
+      string(REGEX REPLACE "^unstarve/(torch|models)/.*" "unstarve/\\1" folder ${folder})  # libtorch's headers: 12 s
       string(REPLACE "/" "_" group ${folder})
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
     endif()
@@ -63,7 +63,7 @@ endfunction()
 # torch/cuda/ needs a CUDA package of libtorch too.
 #
 # Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp and
-# infer/import/torch_import_absent.cpp, infer/engines/libtorch_absent.cpp without libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/batch_norm_device_absent.cpp without CUDA;
+# infer/import/torch_import_absent.cpp, infer/engines/libtorch_absent.cpp without libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/kernels/batch_norm_device_absent.cpp without CUDA;
 # torch/graphs/recorder_absent.cpp without a CUDA package of libtorch; storage/remote/remote_absent.cpp instead
 # of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
 # parquet_module.cpp without Arrow; infer/engines/openvino_absent.cpp without OpenVINO. With Arrow and OpenVINO, the files that include their headers are modules (cmake/Modules.cmake).

@@ -20,10 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/guarded_memory.h"
+#include "unstarve/core/memory/aligned.h"
+#include "unstarve/core/memory/guarded_memory.h"
 #include "unstarve/core/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -2,8 +2,9 @@
 """Checks every #include of the tree against the layers.
 
 - A folder of unstarve/ includes itself and folders of lower rank; equal ranks never include each other.
-- A subfolder listed in SUBFOLDERS includes itself and subfolders of lower rank, and no file of its parent folder. Test
-  files (TEST_FILE, folders named testing) are exempt; only they include files of a folder named testing.
+- A subfolder listed in SUBFOLDERS includes itself and subfolders of lower rank, and no file of its parent folder,
+  except where the list has "." for the files of that folder. Test files (TEST_FILE, folders named testing) are exempt;
+  only they include files of a folder named testing.
 - libtorch headers are included only in the folders of TORCH, CUDA headers only in folders named cuda of those of CUDA.
 - Every #include "unstarve/..." names a file that exists.
 - A header in LIGHT includes at most LIGHT_LIMIT headers of this project, directly or indirectly.
@@ -30,8 +31,10 @@ RANK = {
     "jobs": 6,
     "cli": 7, "python": 7, "torch": 7,
 }  # fmt: skip
-# The subfolders of a folder, lowest first. Those of one tuple have equal ranks: they never include each other.
+# The subfolders of a folder, lowest first. Those of one tuple have equal ranks: they never include each other. ".": the
+# files of the folder itself, which otherwise are above all subfolders.
 SUBFOLDERS = {
+    "core": ["memory", ".", ("machine", "process")],
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
     "diagnose": [("profile", "cupti"), "ranks", "traces", "probes", "rules", ("trace_rules", "metrics")],
@@ -41,7 +44,8 @@ SUBFOLDERS = {
     "jobs": [("common", "host"), ("settings", "probe", "pack", "prepare", "tensorboard", "doctor"),
              ("data", "inference", "ladder", "training"), ("finders", "capacity", "compress", "model_chart")],
     "infer": [("engines", "graph"), ("int8", "onnx", "passes", "pruning"), "import"],
-    "torch": [("graphs", "ranks"), "cuda"],
+    "models": ["kernels", "cuda"],
+    "torch": [("common", "graphs", "ranks"), "cuda", "updates", "import", "networks"],
     "storage": ["dataset", "bytes", "io", "remote", "source", "index", "cache", "formats"],
     "storage/remote": ["http", "cache"],
     "storage/formats": [
@@ -102,13 +106,16 @@ def check_subfolders(parts: tuple[str, ...], target: tuple[str, ...]) -> Iterato
         yield "only tests include files of a folder named testing"
     for folder in SUBFOLDERS:
         own, other = below(parts, folder), below(target, folder)
+        rank = ranks(folder)
+        if "." in rank:
+            own, other = ("." if name == "" else name for name in (own, other))
         if not own or other is None or own == other or other == "testing":
             continue
-        rank = ranks(folder)
         if other == "":
             yield f"the subfolder {folder}/{own} includes a file of its parent folder"
         elif own in rank and (other not in rank or rank[other] >= rank[own]):
-            yield f"{folder}/{own} may include only lower subfolders: see SUBFOLDERS in tools/check_layers.py"
+            name = folder if own == "." else f"{folder}/{own}"
+            yield f"{name} may include only lower subfolders: see SUBFOLDERS in tools/check_layers.py"
 
 
 def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:

@@ -8,8 +8,8 @@
 
 #include "bench/ours/jobs.h"
 #include "bench/ours/sides.h"
-#include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/memory/cache_fetch.h"
 #include "unstarve/device/device.h"
 #include "unstarve/storage/open.h"
 

@@ -5,7 +5,7 @@
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/probe/io_probe.h"
 #include "unstarve/pipeline/order/sources.h"

@@ -17,7 +17,7 @@
 #include "python/bindings/samples.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/device/decode_balance.h"
 #include "unstarve/pipeline/device/device_decoder.h"

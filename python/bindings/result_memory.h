@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve::python {
 

@@ -19,7 +19,7 @@
 #include "python/bindings/gil.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/executor/sample_program.h"
 #include "unstarve/pipeline/order/check_data.h"

@@ -9,8 +9,8 @@
 #include "unstarve/codecs/jpeg/jpeg_decoder.h"
 #include "unstarve/codecs/png/png_decoder.h"
 #include "unstarve/codecs/webp/webp_decoder.h"
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve {
 namespace {

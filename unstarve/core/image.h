@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/core/size.h"
 
 namespace unstarve {

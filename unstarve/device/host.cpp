@@ -2,9 +2,9 @@
 #include <cstring>
 #include <new>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/device/backends.h"
 
 namespace unstarve {

@@ -15,10 +15,10 @@
 #include <thread>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/cpu_split.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/statistics.h"
-#include "unstarve/core/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/jobs/bench_plan.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/capacity/accelerator_group.h"
 #include "unstarve/jobs/capacity/batch_feed.h"

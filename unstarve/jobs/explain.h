@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/plan/decode_notes.h"

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/ladder/rig.h"

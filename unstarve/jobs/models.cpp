@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/graph/multiply_adds.h"
 #include "unstarve/infer/passes/pass.h"

@@ -9,10 +9,10 @@
 #include <optional>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/cpu_split.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/host/start_environment.h"

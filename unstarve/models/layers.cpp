@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "unstarve/models/kernel_search.h"
-#include "unstarve/models/winograd_convolution.h"
+#include "unstarve/models/kernels/winograd_convolution.h"
 
 namespace unstarve {
 namespace {

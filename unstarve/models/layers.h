@@ -15,8 +15,8 @@
 
 #include <torch/torch.h>
 
-#include "unstarve/models/fused_batch_norm.h"
-#include "unstarve/models/synchronised_batch_norm.h"
+#include "unstarve/models/kernels/fused_batch_norm.h"
+#include "unstarve/models/kernels/synchronised_batch_norm.h"
 
 namespace unstarve {
 

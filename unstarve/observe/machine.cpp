@@ -9,7 +9,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "unstarve/core/cgroup.h"
+#include "unstarve/core/machine/cgroup.h"
 #include "unstarve/observe/kernel_files.h"
 
 namespace unstarve {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/observe/pci_accelerators.h"
 
 namespace unstarve {

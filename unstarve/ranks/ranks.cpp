@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/ranks/mpi.h"
 
 namespace unstarve {

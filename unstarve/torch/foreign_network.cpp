@@ -11,8 +11,8 @@
 #include <torch/library.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/torch/guards.h"
-#include "unstarve/torch/nested_modules.h"
+#include "unstarve/torch/common/guards.h"
+#include "unstarve/torch/networks/nested_modules.h"
 #include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {

@@ -1,7 +1,7 @@
 #include "unstarve/torch/forward_pass.h"
 
-#include "unstarve/torch/guards.h"
-#include "unstarve/torch/views.h"
+#include "unstarve/torch/common/guards.h"
+#include "unstarve/torch/common/views.h"
 
 namespace unstarve {
 

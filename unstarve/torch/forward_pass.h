@@ -8,7 +8,7 @@
 #include <torch/torch.h>
 
 #include "unstarve/models/layers.h"
-#include "unstarve/torch/normalise.h"
+#include "unstarve/torch/common/normalise.h"
 #include "unstarve/torch/placement.h"
 #include "unstarve/torch/staging.h"
 

@@ -15,8 +15,8 @@
 #include "unstarve/core/file.h"
 #include "unstarve/infer/onnx/read_onnx.h"
 #include "unstarve/infer/passes/pass.h"
-#include "unstarve/torch/graph_network.h"
-#include "unstarve/torch/guards.h"
+#include "unstarve/torch/common/guards.h"
+#include "unstarve/torch/networks/graph_network.h"
 
 namespace unstarve {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/infer/onnx/write_onnx.h"
-#include "unstarve/torch/graph_network.h"
-#include "unstarve/torch/importer.h"
+#include "unstarve/torch/import/importer.h"
+#include "unstarve/torch/networks/graph_network.h"
 
 using namespace unstarve;
 

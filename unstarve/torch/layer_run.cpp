@@ -3,7 +3,7 @@
 #include <ATen/DeviceAccelerator.h>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/torch/guards.h"
+#include "unstarve/torch/common/guards.h"
 
 namespace unstarve {
 namespace {

@@ -4,7 +4,7 @@
 #include "unstarve/infer/engines/libtorch_module.h"
 #include "unstarve/infer/import/import_module.h"
 #include "unstarve/torch/graph_engine.h"
-#include "unstarve/torch/importer.h"
+#include "unstarve/torch/import/importer.h"
 #include "unstarve/torch/torch_trainer.h"
 #include "unstarve/train/trainer_module.h"
 

@@ -12,13 +12,13 @@
 #include <torch/torch.h>
 
 #include "unstarve/models/zoo.h"
-#include "unstarve/torch/guards.h"
-#include "unstarve/torch/loss_scaler.h"
-#include "unstarve/torch/normalise.h"
-#include "unstarve/torch/optimiser.h"
+#include "unstarve/torch/common/guards.h"
+#include "unstarve/torch/common/normalise.h"
 #include "unstarve/torch/torch_device.h"
 #include "unstarve/torch/torch_trainer.h"
-#include "unstarve/torch/weight_average.h"
+#include "unstarve/torch/updates/loss_scaler.h"
+#include "unstarve/torch/updates/optimiser.h"
+#include "unstarve/torch/updates/weight_average.h"
 #include "unstarve/train/device_precision.h"
 
 #include "unstarve/models/testing/catch_after_torch.h"

@@ -11,7 +11,7 @@
 
 #include <c10/core/CPUAllocator.h>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve {
 namespace {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
-#include "unstarve/torch/guards.h"
+#include "unstarve/torch/common/guards.h"
 #include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {

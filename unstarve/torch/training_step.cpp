@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "unstarve/core/random.h"
-#include "unstarve/torch/guards.h"
+#include "unstarve/torch/common/guards.h"
 
 namespace unstarve {
 namespace {

@@ -16,7 +16,7 @@
 #include "unstarve/torch/ranks/exchange.h"
 #include "unstarve/torch/staging.h"
 #include "unstarve/torch/step_timer.h"
-#include "unstarve/torch/training_state.h"
+#include "unstarve/torch/updates/training_state.h"
 
 namespace unstarve {
 

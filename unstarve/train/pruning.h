@@ -1,5 +1,5 @@
 #pragma once
-// Magnitude pruning during training: which weights become zero, and when. The tensors are those of torch/pruner.h.
+// Magnitude pruning during training: which weights become zero, and when. The tensors: torch/updates/pruner.h.
 //
 // Layers:   the weights of convolutions and linear layers. Dense remain the first convolution, the last linear layer,
 //           depthwise convolutions, and with a pattern layers whose input channels are no multiple of M.
@@ -15,7 +15,7 @@
 // A weight that was pruned stays zero until the end of the run.
 //
 // The pattern "channels" is another mechanism: before the first step, channels of trained weights are removed
-// (torch/starting_network.h).
+// (torch/networks/starting_network.h).
 // Threads: pure.
 
 #include <cstdint>

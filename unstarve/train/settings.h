@@ -24,7 +24,7 @@ inline constexpr std::array<std::string_view, 4> kWords<OptimiserName>{"sgd", "a
 enum class UpdateForm { kEach, kForeach, kFused };
 template <>
 inline constexpr std::array<std::string_view, 3> kWords<UpdateForm>{"each", "foreach", "fused"};
-// The views of an image in evaluations, whose logits are averaged: torch/views.h.
+// The views of an image in evaluations, whose logits are averaged: torch/common/views.h.
 enum class TestAugmentation { kNone, kMirror, kMirrorTranslate };
 template <>
 inline constexpr std::array<std::string_view, 3> kWords<TestAugmentation>{"none", "mirror", "mirror_translate"};
@@ -48,7 +48,7 @@ inline constexpr std::array<std::string_view, 6> kWords<ScheduleName>{"constant"
 // The number of forward passes for an image in an evaluation.
 [[nodiscard]] int views_of(TestAugmentation augmentation) noexcept;
 
-// Formulas: torch/optimiser.h.
+// Formulas: torch/updates/optimiser.h.
 struct OptimiserSettings {
   OptimiserName name = OptimiserName::kSgd;
   UpdateForm form = UpdateForm::kEach;
@@ -80,7 +80,7 @@ struct ScheduleSettings {
   friend bool operator==(const ScheduleSettings&, const ScheduleSettings&) = default;
 };
 
-// Formula: torch/lookahead.h.
+// Formula: torch/updates/lookahead.h.
 struct LookaheadSettings {
   int every = 0;                // updates between two averages; 0: no lookahead
   double decay = 0.7737809375;  // largest decay, 0.95^5
@@ -101,8 +101,8 @@ struct PruneSettings {
   friend bool operator==(const PruneSettings&, const PruneSettings&) = default;
 };
 
-// Quantisation-aware training: torch/quantised_network.h. Shares of the run. Weights that a checkpoint has pruned stay
-// zero.
+// Quantisation-aware training: torch/networks/quantised_network.h. Shares of the run. Weights that a checkpoint has
+// pruned stay zero.
 struct QatSettings {
   bool enabled = false;
   double begin = 0.25;   // after which weights and activations are rounded
@@ -135,8 +135,8 @@ struct TrainSettings {
   int operator_threads = 0;          // threads within operators; 0: all usable cores
   int interop_threads = 0;           // threads for concurrent operators, of TorchScript only; 0: as libtorch
   GraphUse graph = GraphUse::kAuto;  // on a GPU
-  bool fused_batch_norm = true;      // where models/fused_batch_norm.h can
-  bool winograd = true;              // where models/winograd_convolution.h pays
+  bool fused_batch_norm = true;      // where models/kernels/fused_batch_norm.h can
+  bool winograd = true;              // where models/kernels/winograd_convolution.h pays
   Residence resident = Residence::kOff;
   double learning_rate = 0.1;  // peak, at the given batch size
   OptimiserSettings optimiser;

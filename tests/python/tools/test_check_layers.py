@@ -35,6 +35,8 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
         {"unstarve/storage/io/a.h": "", "unstarve/storage/index/b.h": '#include "unstarve/storage/io/a.h"\n'},
         {"unstarve/storage/index/a.h": "", "unstarve/storage/open.cpp": '#include "unstarve/storage/index/a.h"\n'},
         {"unstarve/storage/open.h": "", "unstarve/storage/index/b_test.cpp": '#include "unstarve/storage/open.h"\n'},
+        {"unstarve/core/machine/a.h": '#include "unstarve/core/error.h"\n'},
+        {"unstarve/core/memory/a.h": "", "unstarve/core/b.h": '#include "unstarve/core/memory/a.h"\n'},
         {"unstarve/storage/testing/a.h": "", "unstarve/jobs/b_test.cpp": '#include "unstarve/storage/testing/a.h"\n'},
     ],
 )
@@ -75,6 +77,14 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
         ({"unstarve/train/cuda/b.cu": "#include <cuda.h>\n"}, "unstarve/train/cuda/b.cu:1:", "CUDA's cuda.h"),
         ({"unstarve/extras/b.cpp": ""}, "unstarve/extras/b.cpp:1:", "has no rank"),
         ({"unstarve/storage/extras/b.cpp": ""}, "unstarve/storage/extras/b.cpp:1:", "storage/extras has no rank"),
+        (
+            {"unstarve/core/machine/a.h": "", "unstarve/core/b.h": '#include "unstarve/core/machine/a.h"\n'},
+            "unstarve/core/b.h:1:", "core may include only lower subfolders",
+        ),
+        (
+            {"unstarve/core/memory/a.h": '#include "unstarve/core/error.h"\n'},
+            "unstarve/core/memory/a.h:1:", "core/memory may include only lower subfolders",
+        ),
         (
             {"unstarve/storage/open.h": "", "unstarve/storage/index/b.h": '#include "unstarve/storage/open.h"\n'},
             "unstarve/storage/index/b.h:1:", "storage/index includes a file of its parent folder",

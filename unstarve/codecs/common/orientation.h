@@ -14,8 +14,8 @@
 #include <cstdint>
 
 #include "unstarve/codecs/common/row_sink.h"
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve {
 

@@ -27,8 +27,8 @@
 #include "unstarve/codecs/jpeg/layout/baseline_image.h"
 #include "unstarve/codecs/jpeg/layout/baseline_plan.h"
 #include "unstarve/codecs/jpeg/scan_reader.h"
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "unstarve/core/cache_fetch.h"
+#include "unstarve/core/memory/cache_fetch.h"
 
 namespace unstarve {
 namespace {

@@ -16,8 +16,8 @@
 
 #include "unstarve/codecs/jpeg/libjpeg/read_baseline.h"
 #include "unstarve/codecs/testing/jpeg_samples.h"
+#include "unstarve/core/memory/sanitizers.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/sanitizers.h"
 
 namespace unstarve {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/device/nvml_sampler.h"
 #include "unstarve/diagnose/probes/gpu_recorder.h"
 

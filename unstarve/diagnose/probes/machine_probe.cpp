@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/observe/kernel_files.h"
 
 namespace unstarve {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/cgroup.h"
+#include "unstarve/core/machine/cgroup.h"
 #include "unstarve/diagnose/probes/proc_text.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/diagnose/probes/run_probes.h"
 
 namespace unstarve {

@@ -11,7 +11,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/diagnose/probes/py_spy.h"
 #include "unstarve/diagnose/probes/stack_recording.h"
 #include "unstarve/diagnose/probes/stack_turns.h"

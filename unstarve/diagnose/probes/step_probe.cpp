@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/core/statistics.h"
-#include "unstarve/core/thread_time.h"
 #include "unstarve/diagnose/probes/step_period.h"
 #include "unstarve/diagnose/probes/thread_recorder.h"
 

@@ -22,7 +22,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/file_descriptor.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {

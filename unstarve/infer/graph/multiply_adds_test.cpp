@@ -1,4 +1,4 @@
-// Graphs of few operators; torch/importer_test.cpp has the known figures of networks.
+// Graphs of few operators; torch/import/importer_test.cpp has the known figures of networks.
 
 #include "unstarve/infer/graph/multiply_adds.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 // The importer of libunstarve_torch.so, which has another entry for it than for training (train/trainer_module.h).
 //
-//   import_model.h ──▶ torch_import.cpp ──dlopen──▶ unstarve_importer_module() ──▶ torch/importer.h ──▶ libtorch
+//   import_model.h ──▶ torch_import.cpp ──dlopen──▶ unstarve_importer_module() ──▶ torch/import/importer.h ──▶ libtorch
 //
 // Threads: any.
 

@@ -12,9 +12,9 @@
 #include <random>
 #include <span>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/file_descriptor.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/storage/bytes/byte_source.h"

@@ -9,7 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/compare_engines.h"
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/onnx/write_onnx.h"

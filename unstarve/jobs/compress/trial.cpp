@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/jobs/inference/model_fit.h"
 

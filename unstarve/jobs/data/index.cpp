@@ -9,8 +9,8 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/core/topology.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/make_scan_index.h"
 #include "unstarve/jobs/common/ordered_work.h"

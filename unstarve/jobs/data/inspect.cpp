@@ -10,7 +10,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/observe/format.h"

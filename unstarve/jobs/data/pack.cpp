@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/core/topology.h"
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"

@@ -11,7 +11,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/jobs/common/ordered_work.h"

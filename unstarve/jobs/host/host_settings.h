@@ -21,7 +21,7 @@ enum class HeapAllocator { kSystem, kJemalloc, kTcmalloc, kMimalloc };
 template <>
 inline constexpr std::array<std::string_view, 4> kWords<HeapAllocator>{"system", "jemalloc", "tcmalloc", "mimalloc"};
 // Which CPUs threads run on: those that the system chooses, or the first operator_threads CPUs for operators and the
-// others for the loader (core/cpu_split.h).
+// others for the loader (core/machine/cpu_split.h).
 enum class Affinity { kNone, kSplit };
 template <>
 inline constexpr std::array<std::string_view, 2> kWords<Affinity>{"none", "split"};

@@ -6,7 +6,7 @@
 //   huge_pages     THP_MEM_ALLOC_ENABLE                           by libtorch's first allocation
 //                  GLIBC_TUNABLES, or a variable of the allocator at the start
 //   allocator      LD_PRELOAD                                     at the start
-//   affinity       none: core/cpu_split.h
+//   affinity       none: core/machine/cpu_split.h
 //
 // A variable that the user has set is never changed; LD_PRELOAD and lists in others are extended.
 //

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/choose_engine.h"
 #include "unstarve/infer/int8/quantise.h"
 #include "unstarve/jobs/inference/first_engine.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sample_set.h"

@@ -11,7 +11,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/file_descriptor.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/onnx/read_onnx.h"

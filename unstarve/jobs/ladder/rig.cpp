@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/executor/loader.h"

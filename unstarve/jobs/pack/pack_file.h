@@ -16,9 +16,9 @@
 #include <filesystem>
 #include <string>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/jobs/pack/pack_manifest.h"
 #include "unstarve/storage/dataset/record_writer.h"
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <string>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {

@@ -10,9 +10,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/core/random.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"

@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/core/cpu_split.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/jobs/settings/recipes.h"

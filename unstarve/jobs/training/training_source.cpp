@@ -6,7 +6,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"

@@ -1,5 +1,5 @@
 // The kernels of batch normalisation: threads and barriers around batch_norm_blocks.h, which has the arithmetic.
-#include "unstarve/models/batch_norm_device.h"
+#include "unstarve/models/kernels/batch_norm_device.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/ops/base/frame.h"
 
 namespace unstarve {

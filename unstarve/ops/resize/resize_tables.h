@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "unstarve/codecs/common/orientation.h"
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/resize/axis_filter.h"
 #include "unstarve/ops/resize/resize_part.h"

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "unstarve/core/cache_fetch.h"
+#include "unstarve/core/memory/cache_fetch.h"
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/store/store_format.h"
 

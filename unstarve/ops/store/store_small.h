@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "unstarve/core/cache_fetch.h"
+#include "unstarve/core/memory/cache_fetch.h"
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/store/convert.h"
 

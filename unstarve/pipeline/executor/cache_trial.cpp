@@ -9,8 +9,8 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/core/map_guard.h"
-#include "unstarve/core/thread_time.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/autotune/choose_cache.h"
 #include "unstarve/pipeline/executor/plan_run.h"

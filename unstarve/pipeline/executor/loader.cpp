@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/pipeline/delivery/exact_delivery.h"
 #include "unstarve/pipeline/delivery/relaxed_delivery.h"
 #include "unstarve/pipeline/executor/error_policy.h"

@@ -14,8 +14,8 @@
 #include <string>
 #include <thread>
 
-#include "unstarve/core/sanitizers.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
+#include "unstarve/core/memory/sanitizers.h"
 #include "unstarve/pipeline/executor/loader_tune_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/progress.h"

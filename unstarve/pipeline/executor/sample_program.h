@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/core/aligned.h"
-#include "unstarve/core/cache_fetch.h"
+#include "unstarve/core/memory/aligned.h"
+#include "unstarve/core/memory/cache_fetch.h"
 #include "unstarve/ops/base/frame.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/resources.h"

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "unstarve/core/clock.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 
 namespace unstarve {
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/pipeline/executor/counters.h"
 #include "unstarve/pipeline/executor/stage_times.h"
 

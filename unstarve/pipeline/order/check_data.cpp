@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/core/topology.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/sample_facts.h"

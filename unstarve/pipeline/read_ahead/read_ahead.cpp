@@ -10,7 +10,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/format_error.h"
-#include "unstarve/core/thread_time.h"
+#include "unstarve/core/machine/thread_time.h"
 
 namespace unstarve {
 namespace {

@@ -13,8 +13,8 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/thread_time.h"
 #include "unstarve/core/random.h"
-#include "unstarve/core/thread_time.h"
 #include "unstarve/pipeline/delivery/exact_delivery.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
 #include "unstarve/pipeline/executor/plan_run.h"

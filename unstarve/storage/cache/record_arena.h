@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/cache/byte_budget.h"
 
 namespace unstarve {

@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/image.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/dataset/record_location.h"
 
 namespace unstarve {
@@ -113,8 +113,8 @@ class Dataset {
   // Reads several records, for formats that can merge or overlap requests. `ids` and `records` have equal lengths.
   virtual void read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const;
   // A hint that this thread reads record `id` next. Formats with small records in memory return the record's bytes, for
-  // the thread to fetch into its CPU cache (core/cache_fetch.h). Other formats may start to read and return nothing.
-  // Never fails or blocks.
+  // the thread to fetch into its CPU cache (core/memory/cache_fetch.h). Other formats may start to read and return
+  // nothing. Never fails or blocks.
   virtual std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept {
     (void)id;
     return {};

@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "unstarve/codecs/decoder.h"
-#include "unstarve/core/cache_fetch.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/memory/cache_fetch.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/index/record_files.h"
 

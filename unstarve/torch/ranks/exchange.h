@@ -16,7 +16,7 @@
 
 #include <torch/torch.h>
 
-#include "unstarve/models/synchronised_batch_norm.h"
+#include "unstarve/models/kernels/synchronised_batch_norm.h"
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/torch/ranks/time_mark.h"
 #include "unstarve/train/trainer.h"

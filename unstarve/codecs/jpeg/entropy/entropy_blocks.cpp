@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-#include "unstarve/core/sanitizers.h"
+#include "unstarve/core/memory/sanitizers.h"
 #include "unstarve/core/simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE

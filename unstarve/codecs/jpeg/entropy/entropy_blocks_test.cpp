@@ -11,7 +11,7 @@
 #include "unstarve/codecs/jpeg/entropy/entropy_bytes.h"
 #include "unstarve/codecs/jpeg/entropy/huffman_test_support.h"
 #include "unstarve/codecs/jpeg/entropy/mcu_row.h"
-#include "unstarve/core/guarded_memory.h"
+#include "unstarve/core/memory/guarded_memory.h"
 #include "unstarve/core/testing/simd_test_support.h"
 
 namespace unstarve {

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve {
 

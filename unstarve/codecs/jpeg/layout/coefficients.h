@@ -15,7 +15,7 @@
 #include <cstring>
 
 #include "unstarve/codecs/jpeg/layout/zigzag.h"
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 
 namespace unstarve {
 

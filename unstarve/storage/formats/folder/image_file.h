@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
-#include "unstarve/core/aligned.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {

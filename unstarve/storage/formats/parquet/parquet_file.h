@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/formats/parquet/columns.h"
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/thread_pool.h"
-#include "unstarve/core/topology.h"
 #include "unstarve/storage/source/source.h"
 #include "unstarve/storage/source/source_options.h"
 

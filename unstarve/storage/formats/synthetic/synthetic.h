@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "unstarve/core/aligned.h"
+#include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
 
