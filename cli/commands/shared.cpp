@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <string_view>
+#include <type_traits>
 
 #include "train_flags.h"
 #include "unstarve/core/error.h"
@@ -18,6 +19,7 @@
 #include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/settings/target.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/ranks/ranks.h"
@@ -163,22 +165,37 @@ Settings settings_from(const Arguments& arguments) {
   if (kind != SpecKind::kNone && arguments.has("--config"))
     throw Error(ErrorKind::kArgument,
                 "--config " + config + ": DATA is the spec " + data + ", which has settings too. Pass one of them.");
-  Settings settings = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
-                      : arguments.has("--config") ? settings_from_file(config, kind, arguments)
-                                                  : settings_from_data(arguments);
-  if (arguments.has("--batch")) set_batch(settings, static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 20)));
+  Settings settings;
+  ConfigurationFaults faults;
+  faults.collect([&] {
+    settings = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
+               : arguments.has("--config") ? settings_from_file(config, kind, arguments)
+                                           : settings_from_data(arguments);
+  });
+  const auto integer = [&](auto& value, const char* option, long long least, long long most) {
+    faults.collect([&] {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(
+          arguments.integer(option, static_cast<long long>(value), least, most));
+    });
+  };
+  const auto word = [&](const char* option, auto&& use) {
+    if (arguments.has(option)) faults.collect([&] { use(arguments.text(option)); });
+  };
   auto& execution = settings.pipeline.execution;
-  execution.threads = static_cast<int>(arguments.integer("--threads", execution.threads, 1, 1024));
-  execution.prefetch = static_cast<int>(arguments.integer("--prefetch", execution.prefetch, 0, 1024));
-  execution.read_ahead = static_cast<int>(arguments.integer("--read-ahead", execution.read_ahead, 0, 1024));
-  if (arguments.has("--order")) execution.order = order_from_string(arguments.text("--order"));
-  if (arguments.has("--passes")) switch_passes(arguments.text("--passes"), settings.pipeline.passes);
-  execution.memory_limit_mb = arguments.megabytes("--memory-limit", execution.memory_limit_mb);
   CacheSpec& cache = settings.pipeline.cache;
-  if (arguments.has("--cache")) cache.what = cache_what_from_string(arguments.text("--cache"));
+  faults.collect([&] {
+    if (arguments.has("--batch")) set_batch(settings, static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 20)));
+  });
+  integer(execution.threads, "--threads", 1, 1024);
+  integer(execution.prefetch, "--prefetch", 0, 1024);
+  integer(execution.read_ahead, "--read-ahead", 0, 1024);
+  word("--order", [&](const std::string& text) { execution.order = order_from_string(text); });
+  word("--passes", [&](const std::string& text) { switch_passes(text, settings.pipeline.passes); });
+  faults.collect([&] { execution.memory_limit_mb = arguments.megabytes("--memory-limit", execution.memory_limit_mb); });
+  word("--cache", [&](const std::string& text) { cache.what = cache_what_from_string(text); });
   cache.folder = arguments.text("--cache-folder", cache.folder);
-  cache.limit_mb =
-      static_cast<std::uint64_t>(arguments.integer("--cache-mb", static_cast<long long>(cache.limit_mb), 1, 1LL << 40));
+  integer(cache.limit_mb, "--cache-mb", 1, 1LL << 40);
+  faults.throw_if_any();
   return settings;
 }
 
@@ -220,13 +237,18 @@ std::vector<Option> trainer_options(const std::vector<Option>& more, std::span<c
 
 Settings trainer_settings_from(const Arguments& arguments) {
   reject_emulated(arguments);
-  Settings settings = settings_from(arguments);
+  Settings settings;
   TrainSettings& train = settings.train;
-  apply_train_flags(arguments, train);
-  apply_host_flags(arguments, settings.host);
-  train.seed =
-      static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
+  ConfigurationFaults faults;
+  faults.collect([&] { settings = settings_from(arguments); });
+  faults.collect([&] { apply_train_flags(arguments, train); });
+  faults.collect([&] { apply_host_flags(arguments, settings.host); });
+  faults.collect([&] {
+    train.seed =
+        static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
+  });
   if (arguments.has("--seed")) settings.pipeline.order.seed = train.seed;
+  faults.throw_if_any();
   return settings;
 }
 

@@ -18,6 +18,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/dawnbench.h"
 #include "unstarve/jobs/settings/recipes.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/ranks/ranks.h"
@@ -95,33 +96,47 @@ DawnbenchAuthor author_from(const Arguments& arguments) {
 }
 
 int run_train_command(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"});
-  const DawnbenchAuthor author = author_from(arguments);
-  check_output_folder(arguments.text("--tensorboard"));
   TrainOptions options;
-  options.checkpoints = targets_from(arguments);
-  options.settings = trainer_settings_from(arguments);
+  DawnbenchAuthor author;
+  ConfigurationFaults faults;
+  faults.collect([&] { check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"}); });
+  faults.collect([&] { check_output_folder(arguments.text("--tensorboard")); });
+  faults.collect([&] { author = author_from(arguments); });
+  faults.collect([&] { options.checkpoints = targets_from(arguments); });
+  faults.collect([&] { options.settings = trainer_settings_from(arguments); });
   if (arguments.has("--qat")) options.settings.train.qat.enabled = true;
-  if (arguments.has("--on-error")) options.settings.pipeline.errors.policy = policy_of(arguments.text("--on-error"));
-  options.validation = spec_of(arguments, "--val", "--val-split");
-  options.minutes = arguments.number("--minutes", 0, 0.001, 1e7);
+  auto& errors = options.settings.pipeline.errors;
+  faults.collect([&] {
+    if (arguments.has("--on-error")) errors.policy = policy_of(arguments.text("--on-error"));
+  });
+  faults.collect([&] { options.validation = spec_of(arguments, "--val", "--val-split"); });
+  const auto number = [&](double& value, const char* option, double fallback, double least, double most) {
+    faults.collect([&] { value = arguments.number(option, fallback, least, most); });
+  };
+  number(options.minutes, "--minutes", 0, 0.001, 1e7);
+  const bool timed = options.minutes > 0;
   const Recipe* const recipe = recipe_named(options.settings.recipe);
-  const double epochs = recipe != nullptr ? recipe->epochs : 10;
-  const double evaluate_every = recipe != nullptr ? recipe->evaluate_every : 1;
-  options.epochs = arguments.number("--epochs", options.minutes > 0 ? 0 : epochs, 0.001, 1e7);
-  options.evaluate_every = arguments.number("--evaluate-every", options.minutes > 0 ? 0 : evaluate_every, 0, 1e7);
-  options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds);
-  options.target = arguments.number("--target", 0, 0, 1);
-  options.price_per_hour = arguments.number("--price-per-hour", 0, 0, 1e9);
+  number(options.epochs, "--epochs", timed ? 0 : recipe != nullptr ? recipe->epochs : 10, 0.001, 1e7);
+  number(options.evaluate_every, "--evaluate-every",
+         timed               ? 0
+         : recipe != nullptr ? recipe->evaluate_every
+                             : 1,
+         0, 1e7);
+  faults.collect(
+      [&] { options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds); });
+  number(options.target, "--target", 0, 0, 1);
+  number(options.price_per_hour, "--price-per-hour", 0, 0, 1e9);
+  number(errors.rate, "--error-rate", errors.rate, 1e-9, 1);
+  faults.collect([&] {
+    errors.limit = static_cast<std::uint64_t>(
+        arguments.integer("--error-limit", static_cast<long long>(errors.limit), 0, 1LL << 62));
+  });
+  faults.throw_if_any();
   options.trace = arguments.text("--trace");
   options.tensorboard = arguments.text("--tensorboard");
   options.resume = arguments.text("--resume");
   options.weights = arguments.text("--weights");
   options.quarantine = arguments.text("--quarantine");
-  auto& errors = options.settings.pipeline.errors;
-  errors.rate = arguments.number("--error-rate", errors.rate, 1e-9, 1);
-  errors.limit = static_cast<std::uint64_t>(
-      arguments.integer("--error-limit", static_cast<long long>(errors.limit), 0, 1LL << 62));
   bool in_loop = false;
   options.begin = [&] { in_loop = true; };
   TrainResult result;

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve::cli {
@@ -49,10 +50,16 @@ std::string choices_of() {
 
 struct FlagReader {
   const Arguments& arguments;
+  ConfigurationFaults& faults;
 
   template <class T>
   void operator()(const FieldInfo& field, T& value) const {
-    if (field.flag[0] == '\0' || !arguments.has(field.flag)) return;
+    if (field.flag[0] != '\0' && arguments.has(field.flag)) faults.collect([&] { read(field, value); });
+  }
+
+ private:
+  template <class T>
+  void read(const FieldInfo& field, T& value) const {
     const std::string text = arguments.text(field.flag);
     if constexpr (std::is_enum_v<T>) {
       const auto words = words_of<T>();
@@ -67,8 +74,10 @@ struct FlagReader {
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
       value = arguments.numbers(field.flag);
     } else if constexpr (std::is_same_v<T, double>) {
-      const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), value);
+      double number = 0;
+      const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
       if (status != std::errc() || end != text.data() + text.size()) reject(field, text, "a number");
+      value = number;
     } else if constexpr (std::is_integral_v<T>) {
       value = static_cast<T>(arguments.integer(field.flag, 0, 0, std::is_same_v<T, int> ? 1LL << 31 : 1LL << 62));
     }
@@ -112,12 +121,16 @@ std::vector<Option> host_flags() {
 }
 
 void apply_host_flags(const Arguments& arguments, HostSettings& settings) {
-  visit_host_fields(settings, FlagReader{arguments});
+  ConfigurationFaults faults;
+  visit_host_fields(settings, FlagReader{arguments, faults});
+  faults.throw_if_any();
 }
 
 void apply_train_flags(const Arguments& arguments, TrainSettings& settings) {
   const OptimiserSettings before = settings.optimiser;
-  visit_train_fields(settings, FlagReader{arguments});
+  ConfigurationFaults faults;
+  visit_train_fields(settings, FlagReader{arguments, faults});
+  faults.throw_if_any();
   OptimiserSettings& optimiser = settings.optimiser;
   if (!has_fused_form(optimiser.name) && before.form == UpdateForm::kFused && !arguments.has("--update"))
     optimiser.form = UpdateForm::kForeach;

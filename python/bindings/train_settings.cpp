@@ -12,6 +12,7 @@
 
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve::python {
@@ -32,9 +33,16 @@ std::string in_message(const FieldInfo& field) { return fmt::format("Trainer({})
 // Sets the fields that are in a dict.
 struct SettingsReader {
   const nb::dict& given;
+  ConfigurationFaults& faults;
 
   template <class T>
   void operator()(const FieldInfo& field, T& value) const {
+    faults.collect([&] { read(field, value); });
+  }
+
+ private:
+  template <class T>
+  void read(const FieldInfo& field, T& value) const {
     const std::string name = argument_of(field);
     if (!given.contains(name.c_str())) return;
     const nb::object found = given[name.c_str()];
@@ -53,14 +61,13 @@ struct SettingsReader {
     } else if constexpr (std::is_same_v<T, std::vector<double>>) {
       if (!nb::try_cast(found, value)) reject(field, found, "a list of numbers");
     } else if constexpr (std::is_same_v<T, double>) {
-      value = PyFloat_AsDouble(found.ptr());
+      const double number = PyFloat_AsDouble(found.ptr());
       if (PyErr_Occurred() != nullptr) reject(field, found, "a number");
+      value = number;
     } else {
       value = integer<T>(field, found);
     }
   }
-
- private:
   template <class T>
   [[nodiscard]] static T integer(const FieldInfo& field, const nb::object& found) {
     const nb::object whole = nb::steal(PyNumber_Index(found.ptr()));
@@ -80,11 +87,13 @@ struct SettingsReader {
 TrainSettings settings_of(const nb::dict& given) {
   TrainSettings settings;
   settings.channels_last = true;
-  visit_train_fields(settings, SettingsReader{given});
+  ConfigurationFaults faults;
+  visit_train_fields(settings, SettingsReader{given, faults});
   OptimiserSettings& optimiser = settings.optimiser;
   if (!given.contains("update"))
     optimiser.form = has_fused_form(optimiser.name) ? UpdateForm::kFused : UpdateForm::kForeach;
-  check_settings(settings, in_message);
+  faults.collect([&] { check_settings(settings, in_message); });
+  faults.throw_if_any();
   return settings;
 }
 

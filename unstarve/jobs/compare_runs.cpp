@@ -90,6 +90,9 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
           fmt::format("{}: the steps of the second half differ from the first half: no steady state", *name));
     }
   }
+  if (before.command != after.command)
+    comparison.warnings.push_back(
+        fmt::format("the commands differ: {} and {}", printable(before.command), printable(after.command)));
   comparison.whole = {"steps",          "steps/s", before.steps.rate,
                       after.steps.rate, true,      ratio_of_rates(after.steps.seconds, before.steps.seconds)};
   comparison.before_steps = steps_of_watch(before.steps.seconds);

@@ -53,6 +53,14 @@ TEST_CASE("steps that became slower, and the part that regressed") {
   CHECK(comparison.parts[1].name == "compute");
 }
 
+TEST_CASE("commands that differ are a warning") {
+  Json before = watch_result(0.1, 0.01), after = watch_result(0.1, 0.01);
+  before["profile"]["command"] = "python train.py --workers 1";
+  after["profile"]["command"] = "python train.py --workers 4";
+  CHECK(compare_runs(before, after, "a", "b").warnings ==
+        std::vector<std::string>{"the commands differ: python train.py --workers 1 and python train.py --workers 4"});
+}
+
 TEST_CASE("files that are no results are named with what they contain") {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "unstarve_compare_runs_test";
   const auto message_of = [&](const std::string& content) -> std::string {

@@ -254,6 +254,13 @@ def test_wrong_arguments(options, message):
         un.Trainer(given.pop("module"), given.pop("loader"), **given)
 
 
+def test_all_wrong_settings_are_listed():
+    with pytest.raises(un.errors.ArgumentError) as caught:
+        trainer(optimiser="adam", momentum="x", learning_rate=-1, label_smoothing=2)
+    starts = [line.split(": found")[0] for line in str(caught.value).splitlines()]
+    assert starts == ["Trainer(optimiser)", "Trainer(momentum)", "Trainer(learning_rate)", "Trainer(label_smoothing)"]
+
+
 @pytest.mark.parametrize(("name", "instead"), [("lr", "Use learning_rate"), ("optimizer", "Use optimiser"),
                                                ("criterion", "Use loss"), ("momentun", "Did you mean 'momentum'"),
                                                ("epoch", "'epochs'"), ("sync_batch_norm", "interop_threads$")])

@@ -3,6 +3,7 @@
 //
 // Threads: one.
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -24,13 +25,15 @@ class ConfigurationFaults {
       faults_.push_back(error);
     }
   }
-  // A single error is thrown as it is, several as Error(kArgument) with a line each.
+  // A single error is thrown as it is, several as one Error with a line each: kArgument if one of them is, else the
+  // kind of the first.
   void throw_if_any() const {
     if (faults_.empty()) return;
     if (faults_.size() == 1) throw Error(faults_[0]);
     std::string texts;
     for (const Error& fault : faults_) texts.append(texts.empty() ? "" : "\n").append(fault.what());
-    throw Error(ErrorKind::kArgument, texts);
+    const bool wrong = std::ranges::count(faults_, ErrorKind::kArgument, &Error::kind) > 0;
+    throw Error(wrong ? ErrorKind::kArgument : faults_[0].kind(), texts);
   }
 
  private:

@@ -25,8 +25,16 @@ TEST_CASE("all faults of a configuration are one error") {
     faults.throw_if_any();
     FAIL("nothing was thrown");
   } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kArgument);
+    CHECK(error.kind() == ErrorKind::kMissing);  // as the first one
     CHECK(error.what() == std::string("first\nsecond"));
+  }
+  faults.collect([] { fault(ErrorKind::kArgument, "third"); });
+  try {
+    faults.throw_if_any();
+    FAIL("nothing was thrown");
+  } catch (const Error& error) {
+    CHECK(error.kind() == ErrorKind::kArgument);
+    CHECK(error.what() == std::string("first\nsecond\nthird"));
   }
 }
 
