@@ -20,9 +20,11 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/module_loader.h"
+#include "unstarve/core/temporary_folder.h"
 #include "unstarve/diagnose/cupti/kernel_log.h"
 #include "unstarve/diagnose/metrics/metrics_server.h"
 #include "unstarve/diagnose/metrics/metrics_text.h"
+#include "unstarve/diagnose/probes/py_spy.h"
 #include "unstarve/diagnose/probes/sampler.h"
 #include "unstarve/diagnose/probes/slowdown_probe.h"
 #include "unstarve/diagnose/probes/step_log.h"
@@ -200,7 +202,8 @@ std::string record_kernels(const WatchOptions& options, const std::filesystem::p
 RunProfile watch_command(const WatchOptions& options) {
   const HeldSignals signals;
   const std::unique_ptr<SlowdownGuard> guard = options.confirm ? std::make_unique<SlowdownGuard>() : nullptr;
-  const StepLogFolder steps;
+  for (const char* const name : {kStepsFolder, kStacksFolder}) TemporaryFolder::remove_abandoned(name);
+  const TemporaryFolder steps(kStepsFolder);
   // Before threads start, which may read the environment.
   if (!steps.path().empty()) setenv(kStepsVariable, steps.path().c_str(), 1);
   const std::string no_kernels = record_kernels(options, steps.path());
@@ -227,7 +230,7 @@ RunProfile watch_command(const WatchOptions& options) {
     if (!over && options.seconds > 0 && seconds_now() - begin >= options.seconds) {
       over = true;
       finish(kTimeIsOver);
-      steps.remove_files();  // the command records no more kernels
+      steps.remove();  // the command records no more kernels
     }
   }
   finish("");  // before the command is waited for, while its final times are known

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 #include <vector>
@@ -63,13 +64,12 @@ fs::path find_py_spy(const fs::path& python) {
   return {};
 }
 
-PySpyRun::PySpyRun(const fs::path& program, const PySpyTask& task) : task_(task) {
-  std::error_code error;
-  const fs::path temporary = fs::temp_directory_path(error);
-  const std::string name = fmt::format("unstarve-stacks-{}-{:x}", ::getpid(), reinterpret_cast<std::uintptr_t>(this));
-  output_ = temporary / (name + ".json");
-  errors_ = temporary / (name + ".txt");
-  remove_files();
+PySpyRun::PySpyRun(const fs::path& program, const PySpyTask& task)
+    : task_(task),
+      folder_(kStacksFolder),
+      output_(folder_.path() / "stacks.json"),
+      errors_(folder_.path() / "errors.txt") {
+  if (folder_.path().empty()) throw io_error("create", "temporary folder", errno);
   const std::vector<std::string> command{program.string(),
                                          "record",
                                          "--pid",
@@ -86,19 +86,11 @@ PySpyRun::PySpyRun(const fs::path& program, const PySpyTask& task) : task_(task)
                                          task.only_holder ? "--gil" : "--idle"};
   const FileDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
   const FileDescriptor errors(::open(errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  try {
-    process_.emplace(command, ChildStreams{nothing.get(), nothing.get(), errors.get()});
-  } catch (...) {
-    remove_files();
-    throw;
-  }
+  process_.emplace(command, ChildStreams{nothing.get(), nothing.get(), errors.get()});
   begin_s_ = seconds_now();
 }
 
-PySpyRun::~PySpyRun() {
-  process_.reset();
-  remove_files();
-}
+PySpyRun::~PySpyRun() { process_.reset(); }
 
 void PySpyRun::interrupt() { ::kill(process_->id(), SIGINT); }
 
@@ -115,14 +107,8 @@ PySpyResult PySpyRun::end() {
     const std::string text = message_of(errors_);
     result.problem = fmt::format("py-spy failed with exit code {}: {}", status, text.empty() ? error.what() : text);
   }
-  remove_files();
+  folder_.remove();
   return result;
-}
-
-void PySpyRun::remove_files() const {
-  std::error_code error;
-  fs::remove(output_, error);
-  fs::remove(errors_, error);
 }
 
 }  // namespace unstarve

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "unstarve/core/process/child_process.h"
+#include "unstarve/core/temporary_folder.h"
 #include "unstarve/diagnose/probes/stack_recording.h"
 
 namespace unstarve {
@@ -20,6 +21,8 @@ namespace unstarve {
 // py-spy of the environment variable UNSTARVE_PY_SPY, next to `python` (the interpreter as it was called), next to this
 // program, in the environment of UNSTARVE_PYTHON or VIRTUAL_ENV, or on PATH; empty: none.
 [[nodiscard]] std::filesystem::path find_py_spy(const std::filesystem::path& python);
+
+inline constexpr const char* kStacksFolder = "unstarve-stacks";  // TemporaryFolder
 
 struct PySpyTask {
   int process = 0;
@@ -51,9 +54,8 @@ class PySpyRun {
   [[nodiscard]] PySpyResult end();
 
  private:
-  void remove_files() const;
-
   PySpyTask task_;
+  TemporaryFolder folder_;
   std::filesystem::path output_, errors_;
   std::optional<ChildProcess> process_;
   double begin_s_ = 0;  // of CLOCK_MONOTONIC

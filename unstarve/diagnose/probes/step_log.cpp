@@ -1,7 +1,5 @@
 #include "unstarve/diagnose/probes/step_log.h"
 
-#include <stdlib.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstring>
@@ -107,20 +105,6 @@ std::vector<double> read_step_times(const std::filesystem::path& folder, std::ui
   std::erase_if(times, [](double time) { return !(time >= 0); });
   std::ranges::sort(times);  // a step may have ended while the file was read
   return times;
-}
-
-StepLogFolder::StepLogFolder() {
-  std::error_code error;
-  std::string name = (std::filesystem::temp_directory_path(error) / "unstarve-steps-XXXXXX").string();
-  if (mkdtemp(name.data()) != nullptr) path_ = name;
-}
-
-StepLogFolder::~StepLogFolder() { remove_files(); }
-
-void StepLogFolder::remove_files() const {
-  if (path_.empty()) return;
-  std::error_code error;
-  std::filesystem::remove_all(path_, error);
 }
 
 }  // namespace unstarve

@@ -18,6 +18,7 @@
 namespace unstarve {
 
 inline constexpr const char* kStepsVariable = "UNSTARVE_STEPS";
+inline constexpr const char* kStepsFolder = "unstarve-steps";  // TemporaryFolder
 
 // The log with most steps; `source` is empty if there are fewer than two.
 [[nodiscard]] StepUse read_step_logs(const std::filesystem::path& folder);
@@ -30,20 +31,5 @@ inline constexpr const char* kStepsVariable = "UNSTARVE_STEPS";
 [[nodiscard]] std::map<int, RankSteps> read_rank_steps(const std::filesystem::path& folder, double to_unix_s);
 // The ends of the latest steps of a process, seconds of CLOCK_MONOTONIC, ascending; at most 2048. Empty: it marks none.
 [[nodiscard]] std::vector<double> read_step_times(const std::filesystem::path& folder, std::uint32_t process);
-
-// A new empty folder, which the destructor removes with its files. If it cannot be made, its path is empty: steps are
-// not marked then.
-class StepLogFolder {
- public:
-  StepLogFolder();
-  ~StepLogFolder();
-  StepLogFolder(const StepLogFolder&) = delete;
-  StepLogFolder& operator=(const StepLogFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  void remove_files() const;  // and the folder; processes that write to them notice it
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace unstarve

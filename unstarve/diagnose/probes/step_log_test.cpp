@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/temporary_folder.h"
+
 namespace unstarve {
 namespace {
 
@@ -25,7 +27,7 @@ void write_log(const std::filesystem::path& path, std::int64_t count, double sec
 TEST_CASE("step logs") {
   std::filesystem::path path;
   {
-    const StepLogFolder folder;
+    const TemporaryFolder folder(kStepsFolder);
     path = folder.path();
     REQUIRE(std::filesystem::is_directory(path));
     CHECK(read_step_logs(path).source.empty());
