@@ -68,7 +68,8 @@ std::optional<RunFinding> find_by_waits(const RunProfile& profile) {
   for (const ProcessUse& process : steady_processes(profile)) {
     const double lived = process.end_s - process.begin_s;
     if (process.role != ProcessRole::kMain || lived <= 0) continue;
-    const double waits = process.main_thread.waits.lock_s / lived;
+    // For data: by a condition. libgomp waits for its operator threads as for a mutex.
+    const double waits = (process.main_thread.waits.lock_s - process.main_thread.waits.mutex_s) / lived;
     double busy_s = process.cpu_s + process.run_delay_s - process.main_thread.cpu_s - process.main_thread.run_delay_s;
     double mutex_s = -process.main_thread.waits.mutex_s;  // conditions are also those of idle threads
     int threads = -1;

@@ -134,6 +134,8 @@ TEST_CASE("large images") {
          2);
   CHECK(found(profile) == Names{"expensive-samples"});  // small images
   for (ProcessUse& use : profile.processes) use.minor_faults = 600'000;
+  CHECK(found(profile) == Names{"expensive-samples"});  // 250 MB per second of CPU time
+  for (ProcessUse& use : profile.processes) use.minor_faults = 1'200'000;
   CHECK(found(profile) == Names{"large-images"});
   const double rest = 1 - 0.7 * 0.75;
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.8 * (1 - rest))));

@@ -135,6 +135,11 @@ TEST_CASE("threads of a program without Python that wait for a lock") {
   CHECK(found(profile) == Names{});  // for conditions: an idle pool
   process.threads[0].waits.mutex_s = 28;
   CHECK(found(profile) == Names{"lock"});
+  process.main_thread.waits.mutex_s = 8;  // operators of OpenMP, computed together with its threads
+  process.threads[0].waits.mutex_s = 8 + 28;
+  CHECK(found(profile) == Names{});
+  process.main_thread.waits.mutex_s = 0;
+  process.threads[0].waits.mutex_s = 28;
   process.cpu_s = 30;  // several run at the same time
   CHECK(found(profile) == Names{});
   process.cpu_s = 10;
@@ -312,6 +317,7 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
   main.threads = {{"python", 2, 8.5, 8, {}}};
   record(profile, {{kMainThread, "__next__", kLoaderFile, 1, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}}, 2);
   CHECK(found(profile).contains("spinning-threads"));
+  CHECK_FALSE(found(profile).contains("expensive-samples"));  // the loader does not have all cores
   RunFinding finding;
   for (const RunFinding& each : findings_of(profile))
     if (each.rule == "spinning-threads") finding = each;
