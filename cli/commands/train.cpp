@@ -116,12 +116,10 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
   number(options.minutes, "--minutes", 0, 0.001, 1e7);
   const bool timed = options.minutes > 0;
   const Recipe* const recipe = recipe_named(options.settings.recipe);
-  number(options.epochs, "--epochs", timed ? 0 : recipe != nullptr ? recipe->epochs : 10, 0.001, 1e7);
-  number(options.evaluate_every, "--evaluate-every",
-         timed               ? 0
-         : recipe != nullptr ? recipe->evaluate_every
-                             : 1,
-         0, 1e7);
+  const double epochs = recipe != nullptr ? recipe->epochs : 10;
+  const double evaluate_every = recipe != nullptr ? recipe->evaluate_every : 1;
+  number(options.epochs, "--epochs", timed ? 0 : epochs, 0.001, 1e7);
+  number(options.evaluate_every, "--evaluate-every", timed ? 0 : evaluate_every, 0, 1e7);
   faults.collect(
       [&] { options.checkpoint_seconds = arguments.seconds("--checkpoint-every", options.checkpoint_seconds); });
   number(options.target, "--target", 0, 0, 1);
