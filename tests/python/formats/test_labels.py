@@ -92,6 +92,8 @@ def test_images_without_labels_have_no_columns_to_choose(tmp_path):
         un.open(tmp_path).batch(2)
     assert "labels=None" in str(error.value)
     assert "column" not in str(error.value) and "#label" not in str(error.value)
+    shown = subprocess.run([os.environ["UNSTARVE"], "inspect", tmp_path], capture_output=True, text=True, check=True)
+    assert "labels     none, found records without labels\n" in shown.stdout
 
 
 @pytest.mark.parametrize(("labels", "column"), [(FLOATS, "label"), (LISTS, "label"), (NUMBERS, "score")],

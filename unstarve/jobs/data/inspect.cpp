@@ -14,6 +14,7 @@
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -244,7 +245,8 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
                       : fmt::format("{} of {} records (filter and take of the spec)", result.samples, result.records));
   line("classes", text_of(result.classes));
   if (!result.missing_labels.empty())
-    line("labels", "none, found " + printable(result.missing_labels) + "; choose with #label=NAME or #label=none");
+    line("labels", "none, found " + printable(result.missing_labels) +
+                       (has_label_columns(result.format) ? "; choose with #label=NAME or #label=none" : ""));
   line("bytes", format_bytes(result.bytes));
   if (result.sizes.largest.width > 0) {
     line("pixels", fmt::format("{} smallest, {} median, {} largest", text_of(result.sizes.smallest),

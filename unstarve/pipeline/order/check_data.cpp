@@ -29,12 +29,14 @@ void report_one_class(const PipelineSpec& spec, const Dataset& dataset) {
 
 }  // namespace
 
+bool has_label_columns(const std::string& format) { return format != "images" && format != "recordio"; }
+
 void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
   if (spec.declines_labels()) return;
   if (dataset.field_index(FieldKind::kLabel) >= 0) return report_one_class(spec, dataset);
   const std::string found = dataset.missing_labels();
   if (found.empty()) return;  // declined by an option of the path
-  const bool has_columns = dataset.format() != "images" && dataset.format() != "recordio";
+  const bool has_columns = has_label_columns(dataset.format());
   throw input_error(
       "labels of {} ({}): found {}; expected a class number or name for each image. Use labels=None (YAML: "
       "source.labels: none{}) for images alone, whose labels are then {}{}.",

@@ -5,12 +5,16 @@
 // Threads: plain functions. Failure: Error(kInput), and what `check` throws.
 
 #include <functional>
+#include <string>
 
 namespace unstarve {
 
 class Dataset;
 class SampleSet;
 struct PipelineSpec;
+
+// Whether #label=NAME and #label=none choose the labels of a format, as Dataset::format() names it.
+[[nodiscard]] bool has_label_columns(const std::string& format);
 
 // Throws if the records have no labels, unless the spec requests none (source.labels). The message says what the data
 // contain instead. Data of a single class are a notice.
