@@ -48,6 +48,16 @@ std::string difference(const Json& found, const Json& expected, const std::strin
   return name + ": found " + shown(found) + "; expected " + shown(expected);
 }
 
+// Several parts may remove the folder at the same time, or one may write its manifest in it meanwhile: then one
+// attempt can end early because a file is already gone, or because there is a new one.
+void remove_work_folder(const fs::path& path) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    std::error_code failed;  // after the last attempt, a leftover work folder is harmless
+    fs::remove_all(path, failed);
+    if (!failed) return;
+  }
+}
+
 bool present(const fs::path& path) {
   std::error_code failed;
   return fs::exists(fs::status(path, failed));
@@ -158,7 +168,6 @@ void PackFolder::publish(PackFile& shard, const ShardEntry& entry, std::string_v
 }
 
 bool PackFolder::complete(const std::vector<std::string>& files) {
-  std::error_code ignored;  // a leftover work folder is harmless
   PackManifest whole = plan_;
   for (const std::string& file : files) {
     std::optional<ShardEntry> entry = finished(file);
@@ -172,7 +181,7 @@ bool PackFolder::complete(const std::vector<std::string>& files) {
       if (!manifest_ || !finished(file)) return false;
     }
     // That part may have left the work folder in place because it contained one of our files.
-    fs::remove_all(work_, ignored);
+    remove_work_folder(work_);
     return true;
   }
   try {
@@ -182,7 +191,7 @@ bool PackFolder::complete(const std::vector<std::string>& files) {
     if (!manifest_) throw;
   }
   read_manifest();
-  fs::remove_all(work_, ignored);
+  remove_work_folder(work_);
   return true;
 }
 

@@ -1,4 +1,5 @@
 // The building blocks of pack and verify.
+#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <barrier>
@@ -232,7 +233,11 @@ TEST_CASE("parts that start at the same time in a new folder share it") {
 TEST_CASE("parts that finish at the same time both find the pack complete") {
   TemporaryFolder folder;
   PackManifest plan = some_manifest();
-  const std::vector<ShardEntry> shards = std::exchange(plan.shards, {});
+  std::vector<ShardEntry> shards = std::exchange(plan.shards, {});
+  // Enough files that two parts remove them at the same time.
+  for (int i = 1; i <= 20; ++i)
+    shards.push_back(
+        {{fmt::format("train-{:05}.rec", i), 10, 1}, {fmt::format("train-{:05}.idx", i), 4, 7}, "train", 2, {}});
   std::vector<std::string> files;
   for (const ShardEntry& entry : shards) files.push_back(entry.shard.file);
   std::vector<std::string> outcome(4);
