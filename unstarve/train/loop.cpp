@@ -232,7 +232,8 @@ class TrainingRun {
   void checkpoint() {
     if (!checkpoints_.any()) return;
     (void)finite_loss();
-    auto snapshot = trainer_.snapshot({step_, plan_.resume_state ? plan_.resume_state() : "", plan_.normalisation});
+    auto snapshot = trainer_.snapshot(
+        {step_, plan_.resume_state ? plan_.resume_state() : "", plan_.normalisation, settings_.image_size});
     if (plan_.rank == 0) checkpoints_.write(std::move(snapshot), step_);
     checkpoint_s_ = recorder_.seconds();
   }

@@ -108,7 +108,9 @@ struct Evaluation {
 struct TrainProgress {
   std::int64_t step = 0;  // steps done
   std::string data;       // resume state of the data: RunState::text() (pipeline/order/run_state.h); "": unknown
-  std::optional<Normalisation> normalisation{};  // of the images, for whoever uses the weights; nothing: unknown
+  // Of the images, for whoever uses the weights.
+  std::optional<Normalisation> normalisation{};  // nothing: unknown
+  int image_size = 0;                            // height and width at the end of the training; 0: unknown
 };
 
 // The state of a trainer, copied to host memory, so that it can be written while training continues.

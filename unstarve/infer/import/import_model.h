@@ -24,7 +24,7 @@ namespace unstarve::infer {
 
 struct ImportOptions {
   std::string model{};          // network of the zoo; "": that in the checkpoint
-  std::int64_t image_size = 0;  // height and width; 0: that of the file or of the network, else 224
+  std::int64_t image_size = 0;  // height and width; 0: that of the training or file, else of the network
   std::int64_t classes = 0;     // that the model must have; 0: any number
 };
 

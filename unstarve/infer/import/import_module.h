@@ -18,7 +18,7 @@ namespace unstarve::infer {
 struct NetworkFile {
   std::filesystem::path weights;  // safetensors: a checkpoint, or a state_dict of torchvision
   std::string model;              // its name; "": that in the checkpoint
-  std::int64_t image_size = 0;    // 0: that of the network
+  std::int64_t image_size = 0;    // 0: that of the training, else of the network
   std::int64_t classes = 0;       // 0: as in the file
 };
 

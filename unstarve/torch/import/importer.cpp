@@ -1,5 +1,6 @@
 #include "unstarve/torch/import/importer.h"
 
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,11 +13,13 @@
 #include "unstarve/infer/graph/structure.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/zoo.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/torch/common/graph_checkpoint.h"
 #include "unstarve/torch/common/guards.h"
 #include "unstarve/torch/import/network_graph.h"
 #include "unstarve/torch/import/script_graph.h"
 #include "unstarve/torch/updates/training_state.h"
+#include "unstarve/train/settings_fields.h"
 
 namespace unstarve::infer {
 namespace {
@@ -43,6 +46,16 @@ Graph with_path(const std::filesystem::path& path, Body&& body) {
       throw bad_model(path, error.what());
     }
   });
+}
+
+// Of the training; 0: the file does not contain it.
+std::int64_t trained_image_size(const SafetensorsHeader& header) {
+  const auto stored = header.metadata.find(kImageSizeKey);
+  if (stored == header.metadata.end()) return 0;
+  const std::optional<std::int64_t> side = parse_number<std::int64_t>(stored->second);
+  if (side && *side > 0 && *side <= kLargestSide) return *side;
+  throw Error(ErrorKind::kInput, fmt::format("found \"{}\" as {}; expected a side length of 1 to {} px", stored->second,
+                                             kImageSizeKey, kLargestSide));
 }
 
 // The network of the file with its weights.
@@ -107,7 +120,9 @@ Graph import_network(const NetworkFile& file) {
     } else {
       const ModelEntry entry = find_model(file.model.empty() ? stored->second : file.model);
       const NetworkPtr network = load_network(file, entry, header, mapped.bytes());
-      graph = graph_of_network(*network, file.image_size > 0 ? file.image_size : entry.image_size);
+      const std::int64_t trained = trained_image_size(header);
+      const std::int64_t usual = trained > 0 ? trained : entry.image_size;
+      graph = graph_of_network(*network, file.image_size > 0 ? file.image_size : usual);
       graph.name = file.model.empty() ? stored->second : file.model;
     }
     const auto normalisation = header.metadata.find(kNormalisationKey);

@@ -1,7 +1,7 @@
 #include "unstarve/torch/updates/training_state.h"
 
-#include <charconv>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +9,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/models/zoo.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/torch/common/graph_checkpoint.h"
 #include "unstarve/torch/common/guards.h"
 
@@ -41,13 +42,10 @@ class TorchSnapshot final : public TrainSnapshot {
 };
 
 std::int64_t step_number(const std::string& text, const std::filesystem::path& path) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || number < 0) {
-    throw Error(ErrorKind::kInput,
-                fmt::format("loading weights {}: {} is \"{}\"; expected a step number", path.string(), kStepKey, text));
-  }
-  return number;
+  const std::optional<std::int64_t> number = parse_number<std::int64_t>(text);
+  if (number && *number >= 0) return *number;
+  throw Error(ErrorKind::kInput,
+              fmt::format("loading weights {}: {} is \"{}\"; expected a step number", path.string(), kStepKey, text));
 }
 
 }  // namespace
@@ -122,6 +120,7 @@ std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& prog
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
   if (!model_.empty()) metadata[kModelKey] = model_;
   if (progress.normalisation) metadata[infer::kNormalisationKey] = infer::text_of(*progress.normalisation);
+  if (progress.image_size > 0) metadata[kImageSizeKey] = std::to_string(progress.image_size);
   metadata.merge(network_->metadata());
   if (pruner_) metadata[kPruneKey] = prune_text();
   return std::make_unique<TorchSnapshot>(entries(), std::move(metadata), steps_);

@@ -29,8 +29,9 @@
 
 namespace unstarve {
 
-// Metadata of a checkpoint: the name of its network.
+// Metadata of a checkpoint: the name of its network, and the height and width of its images.
 inline constexpr const char* kModelKey = "unstarve.model";
+inline constexpr const char* kImageSizeKey = "unstarve.image_size";
 // How the names of tensors begin that a checkpoint has next to the weights for use.
 [[nodiscard]] std::vector<std::string> training_state_prefixes();
 
