@@ -96,7 +96,7 @@ def test_scales_are_positive_and_weights_symmetric(quantised):
     for node in graph.node:
         if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             assert (weights[node.input[1]] > 0).all()
-            assert (weights[node.input[2]] == 0).all()
+            assert all((weights[name] == 0).all() for name in node.input[2:])
 
 
 @pytest.mark.parametrize("method", ["min-max", "percentile", "entropy"])
@@ -116,14 +116,16 @@ def test_seven_bits_and_fewer_images(model, photographs, expected, tmp_path):
 
 
 def test_signed_activations(model, photographs, expected, quantised, tmp_path):
-    def zeros(path):
+    def quantised_types(path):
+        """uint8 is the type without a zero point."""
         types = {tensor.name: tensor.data_type for tensor in checked(path).graph.initializer}
-        return {types[node.input[2]] for node in checked(path).graph.node if node.op_type == "QuantizeLinear"}
+        return {types[node.input[2]] if len(node.input) == 3 else onnx.TensorProto.UINT8
+                for node in checked(path).graph.node if node.op_type == "QuantizeLinear"}
 
     out = tmp_path / "int8.onnx"
     assert exported(model, out, "--int8", photographs, "--signed-activations")["int8"]["signed_activations"]
-    assert zeros(out) == {onnx.TensorProto.INT8}
-    assert onnx.TensorProto.UINT8 in zeros(quantised[1])
+    assert quantised_types(out) == {onnx.TensorProto.INT8}
+    assert onnx.TensorProto.UINT8 in quantised_types(quantised[1])
     assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
 
 

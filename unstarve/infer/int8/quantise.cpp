@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -173,19 +174,27 @@ class Quantiser {
   // Appends the pair of nodes after the value.
   void quantise_activation(ValueId value) {
     const bool positive = positive_[value] && !options_.form.signed_activations;
-    const ElementType type = positive ? ElementType::kUint8 : ElementType::kInt8;
     const int levels = positive ? 255 : 127;
     const std::string name = graph_.value(value).name;
     const double limit = calibration_ == nullptr ? static_cast<double>(graph_.limits.at(name))
                                                  : calibration_->of(value).histogram.limit(options_.method, levels);
     const float scale = limit > 0 ? std::max(static_cast<float>(limit / levels), 1e-30F) : 1;
     const ValueId step = graph_.add_constant(graph_.unique_name(name + ".scale"), make_tensor({}, std::vector{scale}));
-    constexpr std::uint8_t kZero = 0;
-    const ValueId zero = graph_.add_constant(graph_.unique_name(name + ".zero"), bytes_tensor({}, type, &kZero, 1));
+    std::vector<ValueId> inputs{value, step};
+    if (!positive) inputs.push_back(int8_zero());
     const ValueId quantised = graph_.add_node(graph_.unique_name(name + ".quantised"), OpKind::kQuantizeLinear,
-                                              {value, step, zero}, AxisAttributes{1});
+                                              std::move(inputs), AxisAttributes{1});
     dequantised_[value] = graph_.add_node(graph_.unique_name(name + ".dequantised"), OpKind::kDequantizeLinear,
-                                          {quantised, step, zero}, AxisAttributes{1});
+                                          {quantised, step}, AxisAttributes{1});
+  }
+
+  // The zero point that makes a result of QuantizeLinear int8: without one, it is uint8.
+  ValueId int8_zero() {
+    constexpr std::int8_t kZero = 0;
+    if (!int8_zero_)
+      int8_zero_ =
+          graph_.add_constant(graph_.unique_name("int8.zero"), bytes_tensor({}, ElementType::kInt8, &kZero, 1));
+    return *int8_zero_;
   }
 
   void quantise_layer(const Node& before, Node& layer) {
@@ -197,16 +206,14 @@ class Quantiser {
     if (options_.correct_bias && calibration_ != nullptr) correct_bias(before, layer, values, rows, quantised);
 
     const auto channels = static_cast<std::int64_t>(rows.rows);
-    const std::vector<std::int8_t> zeros(rows.rows, 0);
     const auto constant = [&](const char* suffix, Tensor tensor) {
       return graph_.add_constant(graph_.unique_name(weights.name + suffix), std::move(tensor));
     };
     const ValueId stored = constant(".int8", bytes_tensor(weights.type.shape, ElementType::kInt8,
                                                           quantised.values.data(), quantised.values.size()));
     const ValueId scales = constant(".scale", make_tensor({channels}, quantised.scales));
-    const ValueId zero = constant(".zero", bytes_tensor({channels}, ElementType::kInt8, zeros.data(), zeros.size()));
     layer.inputs[1] = graph_.add_node(graph_.unique_name(weights.name + ".dequantised"), OpKind::kDequantizeLinear,
-                                      {stored, scales, zero}, AxisAttributes{static_cast<std::int64_t>(axis)});
+                                      {stored, scales}, AxisAttributes{static_cast<std::int64_t>(axis)});
   }
 
   // Rounding changes the mean of an output channel by the sum of the weights' errors times the means of their inputs.
@@ -247,7 +254,8 @@ class Quantiser {
   Graph graph_;
   const Calibration* calibration_;  // null: the graph has limits, or activations stay in float32
   const QuantiseOptions& options_;
-  std::vector<bool> positive_;              // by value of the graph before
+  std::vector<bool> positive_;  // by value of the graph before
+  std::optional<ValueId> int8_zero_;
   std::map<ValueId, ValueId> dequantised_;  // a value, and what int8 represents of it
 };
 

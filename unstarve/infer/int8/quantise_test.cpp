@@ -124,7 +124,7 @@ TEST_CASE("limits of training quantise what a calibration of all layers does, wi
       return graph.value(activation.value).name == result.value(node.inputs[0]).name;
     });
     REQUIRE(planned != plan.activations.end());
-    CHECK(planned->positive == (result.value(node.inputs[2]).type.element == ElementType::kUint8));
+    CHECK(planned->positive == (result.value(node.output).type.element == ElementType::kUint8));
     CHECK(floats_of(*result.value(node.inputs[1]).constant)[0] == 2 / static_cast<float>(planned->levels()));
   }
 }

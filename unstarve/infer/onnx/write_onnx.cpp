@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <map>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
@@ -51,11 +53,13 @@ WireWriter value_message(const Value& value) {
   return message;
 }
 
+using Scalars = std::map<std::uint32_t, std::string>;  // names of the scalar constants written so far, by their bits
+
 // One node, and the constants that ONNX requires for its attributes.
 class NodeWriter {
  public:
-  NodeWriter(const Graph& graph, const Node& node, WireWriter& graph_message)
-      : graph_(graph), node_(node), graph_message_(graph_message) {
+  NodeWriter(const Graph& graph, const Node& node, Scalars& scalars, WireWriter& graph_message)
+      : graph_(graph), node_(node), scalars_(scalars), graph_message_(graph_message) {
     for (const ValueId id : node.inputs) message_.bytes(onnx::node::kInput, graph.value(id).name);
   }
 
@@ -95,9 +99,13 @@ class NodeWriter {
   }
   // A constant as the next input.
   void constant(const char* suffix, const Tensor& tensor) {
-    const std::string name = graph_.unique_name(graph_.value(node_.output).name + suffix);
+    message_.bytes(onnx::node::kInput, stored(suffix, tensor));
+  }
+  // Returns the name of the constant.
+  std::string stored(const char* suffix, const Tensor& tensor) {
+    std::string name = graph_.unique_name(graph_.value(node_.output).name + suffix);
     graph_message_.message(onnx::graph::kInitializer, tensor_message(name, tensor));
-    message_.bytes(onnx::node::kInput, name);
+    return name;
   }
   void no_constant() { message_.bytes(onnx::node::kInput, std::string_view()); }
   // A scalar of the type of the node's first input.
@@ -106,28 +114,39 @@ class NodeWriter {
     if (type != ElementType::kFloat32)
       throw Error(ErrorKind::kInput, fmt::format("write ONNX: node '{}' ({}) reads {}; expected float32", node_.name,
                                                  name_of(node_.kind), name_of(type)));
-    constant(suffix, make_tensor({}, std::vector<float>{value}));
+    std::string& name = scalars_[std::bit_cast<std::uint32_t>(value)];
+    if (name.empty()) name = stored(suffix, make_tensor({}, std::vector<float>{value}));
+    message_.bytes(onnx::node::kInput, name);
+  }
+
+  // Attributes that equal the default of ONNX are left out, except kernel_shape, which some readers expect.
+  void integer_unless(std::int64_t usual, const char* name, std::int64_t value) {
+    if (value != usual) integer(name, value);
+  }
+  template <class Range>
+  void integers_unless(std::int64_t usual, const char* name, const Range& values) {
+    if (!std::ranges::all_of(values, [&](std::int64_t value) { return value == usual; })) integers(name, values);
   }
 
   void window(const Window& of) {
     integers("kernel_shape", of.kernel);
-    integers("strides", of.strides);
-    integers("pads", of.pads);
+    integers_unless(1, "strides", of.strides);
+    integers_unless(0, "pads", of.pads);
   }
 
   void add(std::monostate) {}
   void add(const ConvAttributes& of) {
     window(of.window);
-    integers("dilations", of.window.dilations);
-    integer("group", of.groups);
+    integers_unless(1, "dilations", of.window.dilations);
+    integer_unless(1, "group", of.groups);
   }
   void add(const PoolAttributes& of) {
     window(of.window);
-    integer("ceil_mode", of.ceil ? 1 : 0);
+    integer_unless(0, "ceil_mode", of.ceil ? 1 : 0);
     if (node_.kind == OpKind::kMaxPool) {
-      integers("dilations", of.window.dilations);
+      integers_unless(1, "dilations", of.window.dilations);
     } else {
-      integer("count_include_pad", of.count_pads ? 1 : 0);
+      integer_unless(0, "count_include_pad", of.count_pads ? 1 : 0);
     }
   }
   void add(const NormAttributes& of) { number("epsilon", of.epsilon); }
@@ -147,7 +166,13 @@ class NodeWriter {
     if (!of.axes.empty()) integers("axes", of.axes);
     integer("keepdims", of.keep ? 1 : 0);
   }
-  void add(const AxisAttributes& of) { integer("axis", of.axis); }
+  void add(const AxisAttributes& of) {
+    if (node_.kind == OpKind::kQuantizeLinear || node_.kind == OpKind::kDequantizeLinear) {
+      integer_unless(1, "axis", of.axis);
+    } else {
+      integer("axis", of.axis);
+    }
+  }
   void add(const ReshapeAttributes& of) {
     constant(".shape", make_tensor({static_cast<std::int64_t>(of.shape.size())}, of.shape));
   }
@@ -168,6 +193,7 @@ class NodeWriter {
 
   const Graph& graph_;
   const Node& node_;
+  Scalars& scalars_;
   WireWriter& graph_message_;
   WireWriter message_, attribute_;
 };
@@ -181,7 +207,8 @@ std::string format_onnx(const Graph& graph) {
                                                graph.constant_bytes(), kMostBytes));
   WireWriter message;
   message.bytes(onnx::graph::kName, graph.name);
-  for (const Node& node : graph.nodes) NodeWriter(graph, node, message).write();
+  Scalars scalars;
+  for (const Node& node : graph.nodes) NodeWriter(graph, node, scalars, message).write();
   for (const Value& value : graph.values)
     if (value.constant) message.message(onnx::graph::kInitializer, tensor_message(value.name, *value.constant));
   for (const ValueId id : graph.inputs) message.message(onnx::graph::kInput, value_message(graph.value(id)));
