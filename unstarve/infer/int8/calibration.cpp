@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "unstarve/core/error.h"
@@ -31,7 +32,8 @@ Calibration::Calibration(const Graph& graph, std::span<const ValueId> values) : 
     std::size_t size = 1;
     for (std::size_t i = 1; i < shape.size(); ++i) size *= static_cast<std::size_t>(shape[i]);
     const auto channels = static_cast<std::size_t>(shape[1]);
-    activations_.push_back({value, row_size_, size, channels, {}, std::vector<double>(channels, 0)});
+    activations_.push_back(
+        {value, row_size_, size, channels, {}, std::vector<double>(channels, 0), std::vector<float>(channels, 0)});
     names_.push_back(graph.value(value).name);
     row_size_ += size;
     rows.push_back(observed_.add_node(observed_.unique_name("observed." + names_.back()), OpKind::kFlatten, {value},
@@ -53,8 +55,12 @@ void Calibration::add(std::span<const float> rows) {
                                 "numbers. The normalisation may belong to another model",
                                 names_[i]));
       const std::size_t pixels = activation.size / activation.channels;
-      for (std::size_t c = 0; c < activation.channels; ++c)
-        activation.channel_sums[c] += sum_of(values.subspan(c * pixels, pixels));
+      for (std::size_t c = 0; c < activation.channels; ++c) {
+        const std::span<const float> channel = values.subspan(c * pixels, pixels);
+        activation.channel_sums[c] += sum_of(channel);
+        for (const float element : channel)
+          activation.channel_peaks[c] = std::max(activation.channel_peaks[c], std::abs(element));
+      }
     }
   }
 }

@@ -22,6 +22,7 @@ struct Activation {
   std::size_t channels = 1;         // the second dimension
   ActivationHistogram histogram{};
   std::vector<double> channel_sums{};
+  std::vector<float> channel_peaks{};  // the largest magnitudes
 
   [[nodiscard]] double channel_mean(std::size_t channel, std::uint64_t images) const {
     return channel_sums[channel] / (static_cast<double>(images) * static_cast<double>(size / channels));

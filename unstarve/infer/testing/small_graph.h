@@ -1,6 +1,7 @@
 #pragma once
 // For tests: a small network, and the computation of graphs of a few operators without any library.
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
@@ -35,8 +36,8 @@ inline Graph small_network() {
   return graph;
 }
 
-// Computes the first output from one input, for Conv without groups and with strides and dilations of 1,
-// BatchNormalization, Relu, MaxPool without padding, Identity and Dropout.
+// Computes the first output from one input, for Conv with strides and dilations of 1, BatchNormalization, Relu, Clip,
+// MaxPool without padding, Identity and Dropout.
 inline std::vector<float> compute(const Graph& graph, const std::vector<float>& input) {
   std::map<ValueId, std::vector<float>> results{{graph.inputs[0], input}};
   for (ValueId id = 0; id < graph.values.size(); ++id)
@@ -58,15 +59,16 @@ inline std::vector<float> compute(const Graph& graph, const std::vector<float>& 
     };
     switch (node.kind) {
       case OpKind::kConv: {
-        const Window& of = std::get<ConvAttributes>(node.attributes).window;
+        const auto& [of, groups] = std::get<ConvAttributes>(node.attributes);
+        const std::int64_t group_inputs = from[1] / groups, group_outputs = to[1] / groups;
         const std::vector<float>& weight = results[node.inputs[1]];
         each_output([&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t w) {
           float sum = node.inputs.size() == 3 ? results[node.inputs[2]][static_cast<std::size_t>(c)] : 0;
-          for (std::int64_t i = 0; i < from[1]; ++i)
+          for (std::int64_t i = 0; i < group_inputs; ++i)
             for (std::int64_t a = 0; a < of.kernel[0]; ++a)
               for (std::int64_t b = 0; b < of.kernel[1]; ++b)
-                sum += at(n, i, h + a - of.pads[0], w + b - of.pads[1]) *
-                       weight[static_cast<std::size_t>(((c * from[1] + i) * of.kernel[0] + a) * of.kernel[1] + b)];
+                sum += at(n, c / group_outputs * group_inputs + i, h + a - of.pads[0], w + b - of.pads[1]) *
+                       weight[static_cast<std::size_t>(((c * group_inputs + i) * of.kernel[0] + a) * of.kernel[1] + b)];
           return sum;
         });
         break;
@@ -94,6 +96,11 @@ inline std::vector<float> compute(const Graph& graph, const std::vector<float>& 
       case OpKind::kRelu:
         for (const float value : x) y.push_back(std::max(0.0F, value));
         break;
+      case OpKind::kClip: {
+        const auto& [low, high] = std::get<ClipAttributes>(node.attributes);
+        for (const float value : x) y.push_back(std::clamp(value, low, high));
+        break;
+      }
       case OpKind::kIdentity:
       case OpKind::kDropout: y = x; break;
       default: throw std::logic_error("compute() does not have this operator");

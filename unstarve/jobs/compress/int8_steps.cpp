@@ -24,9 +24,10 @@ std::string text_of_bits(int weight_bits) {
   return weight_bits == 8 ? "" : fmt::format(", weights of {} bits", weight_bits);
 }
 
-std::string description(const infer::QuantiseOptions& how, std::size_t all) {
-  return fmt::format("{} of {} layers, limits by {}{}", how.layers.size(), all, infer::name_of(how.method),
-                     text_of_bits(how.form.weight_bits));
+std::string description(const infer::QuantiseOptions& how, std::size_t all, int equalised) {
+  return fmt::format("{} of {} layers, limits by {}{}{}", how.layers.size(), all, infer::name_of(how.method),
+                     text_of_bits(how.form.weight_bits),
+                     equalised > 0 ? fmt::format(", equalised channels of {} activations", equalised) : "");
 }
 
 // Of the outputs of `graph` from `expected`, which are those of the best model; infinite if the engine cannot run it.
@@ -72,9 +73,10 @@ std::optional<Int8Steps> propose_trained(StepLedger& ledger, const infer::Graph&
 
 class Int8Proposals {
  public:
-  Int8Proposals(StepLedger& ledger, const infer::Graph& graph, const infer::Calibration& calibration,
-                const Progress& progress, const std::stop_token& stop)
-      : ledger_(ledger), graph_(graph), calibration_(calibration), progress_(progress), stop_(stop) {}
+  // `equalised`: the same graph after equalisation, if that changes it.
+  Int8Proposals(StepLedger& ledger, CalibratedGraph original, std::optional<CalibratedGraph> equalised,
+                const CalibrationOptions& options)
+      : ledger_(ledger), from_(std::move(original)), equalised_(std::move(equalised)), options_(options) {}
 
   Int8Steps run(const std::vector<std::size_t>& layers) {
     layers_ = layers;
@@ -85,15 +87,15 @@ class Int8Proposals {
     Int8Steps result{layers.size()};
     if (!kept_ || kept_->form.weight_bits != 8) return result;
     kept_->form.weight_bits = 7;
-    result.seven_bits = infer::quantise(graph_, calibration_, *kept_);
+    result.seven_bits = quantised(*kept_);
     return result;
   }
 
  private:
   const CompressStep& propose(const char* name, const infer::QuantiseOptions& how) {
     report(name);
-    const CompressStep& step = ledger_.propose(name, description(how, layers_.size()), [&] {
-      Proposal proposal = ledger_.with_graph(infer::quantise(graph_, calibration_, how));
+    const CompressStep& step = ledger_.propose(name, description(how, layers_.size(), from_.equalised), [&] {
+      Proposal proposal = ledger_.with_graph(quantised(how));
       proposal.int8 = true;
       return proposal;
     });
@@ -101,7 +103,11 @@ class Int8Proposals {
     return step;
   }
 
-  // All layers, by the method and bits with the least divergence.
+  [[nodiscard]] infer::Graph quantised(const infer::QuantiseOptions& how) const {
+    return infer::quantise(from_.graph, from_.calibration, how);
+  }
+
+  // All layers, by the method, bits and graph with the least divergence.
   infer::QuantiseOptions closest() {
     expected_ = ledger_.accuracy().outputs(ledger_.best());
     infer::QuantiseOptions best;
@@ -116,12 +122,16 @@ class Int8Proposals {
     for (const infer::CalibrationMethod method : infer::kCalibrationMethods)
       consider({.method = method, .form = forms.front()});
     for (std::size_t i = 1; i < forms.size(); ++i) consider({.method = best.method, .form = forms[i]});
+    if (equalised_) {
+      report("int8: equalised channels");
+      std::swap(from_, *equalised_);
+      if (divergence(best) >= least) std::swap(from_, *equalised_);
+      equalised_.reset();
+    }
     return best;
   }
 
-  double divergence(const infer::QuantiseOptions& how) {
-    return divergence_from(expected_, infer::quantise(graph_, calibration_, how), ledger_);
-  }
+  double divergence(const infer::QuantiseOptions& how) { return divergence_from(expected_, quantised(how), ledger_); }
 
   // The time of each layer's part of the model, in ms, by the name of the layer's result.
   std::map<std::string, double> layer_times(Trial& trial) {
@@ -134,16 +144,15 @@ class Int8Proposals {
   std::vector<LayerCost> layer_costs(const infer::QuantiseOptions& all) {
     std::map<std::string, double> float_ms, int8_ms;
     {
-      Trial float32(graph_, ledger_.best().engine(), ledger_.best().settings(), ledger_.options().program);
-      Trial int8(infer::quantise(graph_, calibration_, all), ledger_.best().engine(), ledger_.best().settings(),
-                 ledger_.options().program);
+      Trial float32(from_.graph, ledger_.best().engine(), ledger_.best().settings(), ledger_.options().program);
+      Trial int8(quantised(all), ledger_.best().engine(), ledger_.best().settings(), ledger_.options().program);
       float_ms = layer_times(float32);
       int8_ms = layer_times(int8);
     }
     std::vector<LayerCost> costs;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       report(fmt::format("int8: the error of layer {} of {}", i + 1, layers_.size()));
-      const std::string& name = graph_.value(graph_.nodes[layers_[i]].output).name;
+      const std::string& name = from_.graph.value(from_.graph.nodes[layers_[i]].output).name;
       infer::QuantiseOptions alone = all;
       alone.layers = {layers_[i]};
       // Without reported times, all layers save the same.
@@ -176,22 +185,20 @@ class Int8Proposals {
   }
 
   bool is_accurate(const infer::QuantiseOptions& how) {
-    Trial trial(infer::quantise(graph_, calibration_, how), ledger_.best().engine(), ledger_.best().settings(),
-                ledger_.options().program);
+    Trial trial(quantised(how), ledger_.best().engine(), ledger_.best().settings(), ledger_.options().program);
     const std::vector<bool> right = ledger_.accuracy().right(trial);
     return accuracy_loss(ledger_.accuracy().original_right(), right).share <= ledger_.options().max_accuracy_loss;
   }
 
   void report(const std::string& what) const {
-    if (stop_.stop_requested()) throw Error(ErrorKind::kCancelled, "compress: stopped");
-    if (progress_) progress_(what, 0);
+    if (options_.stop.stop_requested()) throw Error(ErrorKind::kCancelled, "compress: stopped");
+    if (options_.progress) options_.progress(what, 0);
   }
 
   StepLedger& ledger_;
-  const infer::Graph& graph_;
-  const infer::Calibration& calibration_;
-  const Progress& progress_;
-  const std::stop_token& stop_;
+  CalibratedGraph from_;
+  std::optional<CalibratedGraph> equalised_;
+  const CalibrationOptions& options_;
   std::vector<std::size_t> layers_;
   std::vector<float> expected_;  // outputs of the best model before
   std::optional<infer::QuantiseOptions> kept_;
@@ -224,8 +231,9 @@ Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const Eval
   if (!graph.limits.empty())
     if (std::optional<Int8Steps> trained = propose_trained(ledger, graph, layers.size(), options.progress))
       return *trained;
-  const infer::Calibration calibration = calibrate(graph, layers, images, options);
-  return Int8Proposals(ledger, graph, calibration, options.progress, options.stop).run(layers);
+  CalibratedGraph original{graph, calibrate(graph, layers, images, options)};
+  auto equalised = calibrate_equalised(graph, original.calibration, layers, images, options);
+  return Int8Proposals(ledger, std::move(original), std::move(equalised), options).run(layers);
 }
 
 }  // namespace unstarve

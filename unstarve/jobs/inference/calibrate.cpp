@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/choose_engine.h"
+#include "unstarve/infer/int8/equalise.h"
 #include "unstarve/infer/int8/quantise.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
@@ -27,6 +29,15 @@ infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::siz
   run_images({*engine, static_cast<int>(shape[1]), settings}, images, run,
              [&](const FedSamples&, std::span<const float> rows) { calibration.add(rows); });
   return calibration;
+}
+
+std::optional<CalibratedGraph> calibrate_equalised(const infer::Graph& graph, const infer::Calibration& calibration,
+                                                   std::span<const std::size_t> layers, const EvaluationImages& images,
+                                                   const CalibrationOptions& options) {
+  infer::EqualisedGraph equalised = infer::equalise(graph, calibration);
+  if (equalised.activations == 0) return std::nullopt;
+  infer::Calibration again = calibrate(equalised.graph, layers, images, options);
+  return CalibratedGraph{std::move(equalised.graph), std::move(again), equalised.activations};
 }
 
 }  // namespace unstarve

@@ -7,6 +7,7 @@
 // Failure: as run_images(); Error(kInput) if the model has another input than images.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -30,5 +31,18 @@ struct CalibrationOptions {
 // `layers`: of infer::quantisable_layers(graph), not empty.
 [[nodiscard]] infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::size_t> layers,
                                            const EvaluationImages& images, const CalibrationOptions& options);
+
+struct CalibratedGraph {
+  infer::Graph graph{};
+  infer::Calibration calibration;  // of this graph
+  int equalised = 0;               // EqualisedGraph::activations
+};
+// Equalises the graph by its calibration (infer/int8/equalise.h) and calibrates the result with the same images.
+// Nothing if there is nothing to equalise: the network has no depthwise layers after such activations.
+[[nodiscard]] std::optional<CalibratedGraph> calibrate_equalised(const infer::Graph& graph,
+                                                                 const infer::Calibration& calibration,
+                                                                 std::span<const std::size_t> layers,
+                                                                 const EvaluationImages& images,
+                                                                 const CalibrationOptions& options);
 
 }  // namespace unstarve

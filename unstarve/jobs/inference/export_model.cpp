@@ -90,12 +90,14 @@ Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const
   CalibrationOptions calibrating = options.calibration;
   calibrating.progress = progress;
   calibrating.stop = stop;
-  const infer::Calibration calibration =
-      calibrate(graph, how.layers, open_images(options.data, graph.normalisation), calibrating);
-  graph = infer::quantise(std::move(graph), calibration, how);
+  const EvaluationImages images = open_images(options.data, graph.normalisation);
+  CalibratedGraph from{graph, calibrate(graph, how.layers, images, calibrating)};
+  if (auto equalised = calibrate_equalised(graph, from.calibration, how.layers, images, calibrating))
+    from = std::move(*equalised);
+  graph = infer::quantise(std::move(from.graph), from.calibration, how);
   if (const std::string wrong = infer::violation(graph); !wrong.empty())
     throw Error(ErrorKind::kInternal, "quantise: " + wrong);
-  Int8Result result{how.layers.size(), calibration.images()};
+  Int8Result result{how.layers.size(), from.calibration.images(), from.equalised};
   count_int8_kernels(graph, options.calibration, result);
   if (result.int8_kernels == 0 && !result.compiled.kernels.empty())
     throw Error(ErrorKind::kInput,
@@ -152,6 +154,7 @@ Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options
           {"weight_bits", form.weight_bits},
           {"signed_activations", form.signed_activations},
           {"images", int8->images},
+          {"equalised", int8->equalised},
           {"layers", int8->layers},
           {"engine", int8->engine},
           {"kernels", int8->compiled.kernels},
@@ -164,6 +167,7 @@ std::string text_of(const Int8Result& int8, const ExportOptions& options) {
     return fmt::format("  int8: {} layers, weights of {} bits, limits of training\n", int8.layers, bits);
   std::string text = fmt::format("  int8: {} layers, weights of {} bits, limits by {} over {} image{}\n", int8.layers,
                                  bits, infer::name_of(options.int8->method), int8.images, int8.images == 1 ? "" : "s");
+  if (int8.equalised > 0) text += fmt::format("  equalised channels of {} activations\n", int8.equalised);
   if (int8.compiled.kernels.empty()) return text + fmt::format("  {} does not report its kernels\n", int8.engine);
   for (const auto& [kernel, layers] : int8.compiled.kernels)
     text += fmt::format("  {:>5} x {} ({})\n", layers, kernel, int8.engine);
