@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const Graph graph = read_onnx(unstarve::MappedFile(argv[1]).bytes(), argv[1]);
+    const Graph graph = read_onnx_file(argv[1]);
     const ChannelMap map = map_channels(graph);
     const std::vector<bool> removed = choose_channels(graph, map, std::atof(argv[2]));
     const Graph pruned = remove_channels(graph, map, removed);

@@ -12,7 +12,6 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
-#include "unstarve/core/file.h"
 #include "unstarve/infer/onnx/read_onnx.h"
 #include "unstarve/infer/passes/pass.h"
 #include "unstarve/torch/common/guards.h"
@@ -26,10 +25,7 @@ TensorFacts facts_of(const infer::Value& value) {
   return {value.name, std::string(infer::name_of(value.type.element)), value.type.shape};
 }
 
-infer::Graph read_graph(const std::string& model) {
-  const MappedFile file(model);
-  return infer::run_passes(infer::read_onnx(file.bytes(), model)).graph;
-}
+infer::Graph read_graph(const std::string& model) { return infer::run_passes(infer::read_onnx_file(model)).graph; }
 
 class GraphEngine final : public Engine {
  public:

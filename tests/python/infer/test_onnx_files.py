@@ -43,7 +43,7 @@ def agree(path, out, shape=(2, 3, 16, 16)):
     assert_close(outputs(out, images), outputs(path, images), rtol=1e-5)
 
 
-@pytest.mark.parametrize("opset", [13, 14, 17])
+@pytest.mark.parametrize("opset", [13, 14, 17, 18, 20, 22, 25])
 @pytest.mark.parametrize("make", [typed, lambda name, array: numpy_helper.from_array(array, name)],
                          ids=["typed_fields", "raw_data"])
 def test_typed_and_raw_weights_optional_inputs_and_constants(opset, make, tmp_path):
@@ -166,16 +166,149 @@ def test_a_fixed_size_differs_from_the_requested_one(tmp_path):
         error_of(simple(tmp_path), tmp_path, "--image-size", 20)
 
 
-@pytest.mark.parametrize("opset", [11, 18])
+@pytest.mark.parametrize("opset", [11, 29])
 def test_other_opsets_are_rejected(opset, tmp_path):
-    assert f"found opset {opset}; expected 13 to 17" in error_of(simple(tmp_path, opset=opset), tmp_path)
+    assert f"found opset {opset}; expected 13 to 28" in error_of(simple(tmp_path, opset=opset), tmp_path)
 
 
-def test_weights_in_another_file_are_rejected(tmp_path):
+def external(tmp_path, **entries):
+    """A file whose weights are in weights.bin, with changed entries of their description."""
     model = onnx.load(simple(tmp_path))
     onnx.save(model, tmp_path / "in.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
-    assert "constant 'w' is stored in another file; expected weights in the same file" in \
-        error_of(tmp_path / "in.onnx", tmp_path)
+    model = onnx.load(tmp_path / "in.onnx", load_external_data=False)
+    for entry in model.graph.initializer[0].external_data:
+        entry.value = entries.get(entry.key, entry.value)
+    (tmp_path / "in.onnx").write_bytes(model.SerializeToString())
+    return tmp_path / "in.onnx"
+
+
+def test_weights_in_another_file_are_read(tmp_path, monkeypatch):
+    path = external(tmp_path)
+    exported(path, tmp_path / "out.onnx")
+    agree(path, tmp_path / "out.onnx")
+    monkeypatch.chdir(tmp_path)
+    exported("in.onnx", "again.onnx")
+    assert (tmp_path / "again.onnx").read_bytes() == (tmp_path / "out.onnx").read_bytes()
+
+
+@pytest.mark.parametrize(("entries", "message"), [
+    ({"location": "../weights.bin"}, "is stored in '../weights.bin'; expected a file in the folder of the model"),
+    ({"location": "/etc/passwd"}, "is stored in '/etc/passwd'; expected a file in the folder of the model"),
+    ({"location": ""}, "is stored in ''; expected a file in the folder of the model"),
+    ({"location": "link"}, "is stored in 'link'; expected a file in the folder of the model"),
+    ({"location": "none.bin"}, "none.bin"),
+    ({"offset": "8"}, "has 432 bytes at 8 of 'weights.bin'; expected a range within its 432 bytes"),
+    ({"offset": "18446744073709551615"}, "expected a range within its 432 bytes"),
+    ({"length": "18446744073709551615"}, "expected a range within its 432 bytes"),
+    ({"length": "400"}, "constant 'w' has 400 bytes; expected the 432 of float32 [4, 3, 3, 3]"),
+    ({"length": "-1"}, "has the length '-1'; expected a number of bytes"),
+])
+def test_wrong_descriptions_of_weights_in_another_file(tmp_path, entries, message):
+    path = external(tmp_path, **entries)
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    assert message in error_of(path, tmp_path)
+
+
+def integers(name, *values, scalar=False):
+    return numpy_helper.from_array(np.array(values[0] if scalar else values, np.int64), name)
+
+
+def computed_shape(*shape_nodes, reshaped="shape", constants=(), **reshape):
+    """Conv, then a Reshape to a shape that nodes compute from that of the Conv."""
+    weight = numpy_helper.from_array(normal(4, 3, 3, 3), "w")
+    nodes = [node("Conv", ["x", "w"], "conv"), node("Shape", ["conv"], "of"), *shape_nodes,
+             node("Reshape", ["conv", reshaped], "flat", **reshape), node("Relu", ["flat"], "y")]
+    return {"nodes": nodes, "constants": [weight, *constants]}
+
+
+FLATTEN = {
+    # As torch.onnx writes x.view(x.size(0), -1), x.view(-1, x.size(1) * ...), and newer versions of it.
+    "gather": computed_shape(
+        node("Gather", ["of", "i"], "batch"), node("Unsqueeze", ["batch", "axis"], "vector"),
+        node("Concat", ["vector", "rest"], "shape", axis=0),
+        constants=[integers("i", 0, scalar=True), integers("axis", 0), integers("rest", -1)]),
+    "channels": computed_shape(
+        node("Gather", ["of", "i"], "two"), node("Concat", ["two", "rest"], "shape", axis=0),
+        constants=[integers("i", 0, -3), integers("rest", 196)]),
+    "slice": computed_shape(
+        node("Slice", ["of", "begin", "end"], "first"), node("Cast", ["first"], "cast", to=TensorProto.INT64),
+        node("Squeeze", ["cast"], "scalar"), node("Unsqueeze", ["scalar", "axis"], "vector"),
+        node("Concat", ["vector", "rest"], "shape", axis=0),
+        constants=[integers("begin", 0), integers("end", 1), integers("axis", 0), integers("rest", 784)]),
+    "unchanged": computed_shape(reshaped="of"),
+    "part": computed_shape(node("Shape", ["conv"], "part", start=0, end=-2),
+                           node("Concat", ["part", "rest"], "shape", axis=0), constants=[integers("rest", -1)]),
+    "allowzero": computed_shape(
+        node("Shape", ["conv"], "part", end=1), node("Concat", ["part", "rest"], "shape", axis=0),
+        constants=[integers("rest", 784)], allowzero=1),
+    "constant": computed_shape(reshaped="shape", constants=[integers("shape", -1, 784)], allowzero=1),
+}
+
+
+@pytest.mark.parametrize("batch", ["N", 2])
+@pytest.mark.parametrize("name", FLATTEN)
+def test_computed_shapes_become_those_of_a_reshape(name, batch, tmp_path):
+    path = save(tmp_path / "in.onnx", shape=(batch, 3, 16, 16), opset=18, **FLATTEN[name])
+    exported(path, tmp_path / "out.onnx")
+    agree(path, tmp_path / "out.onnx")
+    assert {"Shape", "Gather", "Slice"}.isdisjoint(kinds(tmp_path / "out.onnx"))
+
+
+@pytest.mark.parametrize(("parts", "message"), [
+    (computed_shape(node("Gather", ["of", "i"], "shape"), constants=[integers("i", 4)]),
+     "node 'node_shape' (Gather): found index 4 in the computation of a shape; expected one of 4 dimensions"),
+    (computed_shape(node("Concat", ["of"] * 17, "shape", axis=0)), "found 68 values in the computation of a shape"),
+    (computed_shape(node("Unsqueeze", ["of", "i"], "shape"), constants=[integers("i", 0)]),
+     "found Unsqueeze of 4 values"),
+    (computed_shape(node("Add", ["of", "i"], "shape"), constants=[integers("i", 0)]),
+     "found 2 unsupported operators: Add of a computed shape (node 'node_shape'); Reshape whose shape is not constant"),
+    (computed_shape(node("Shape", ["of"], "shape")), "Shape of a shape (node 'node_shape')"),
+    (computed_shape(node("Cast", ["of"], "shape", to=TensorProto.INT32)), "Cast of a shape to another type than int64"),
+    (computed_shape(node("Shape", ["conv"], "part", end=1), node("Concat", ["part", "rest"], "shape", axis=0),
+                    constants=[integers("rest", 0, -1)], allowzero=1), "found a dimension of 0 in the computation"),
+    (computed_shape(constants=[integers("shape", 0, -1)], allowzero=1), "Reshape to a shape with a dimension of 0"),
+    (computed_shape(reshaped="of", constants=[]) | {"outputs": ("of",)}, "an output is 'of', which is not computed"),
+])
+def test_other_computations_of_shapes_are_named(parts, message, tmp_path):
+    path = save(tmp_path / "in.onnx", opset=18, **parts)
+    assert message in error_of(path, tmp_path)
+
+
+@pytest.mark.parametrize("batch", ["dynamic", "fixed"])
+def test_files_of_the_exporter_of_pytorch(batch, tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("onnxscript")
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.features = torch.nn.Sequential(
+                torch.nn.Conv2d(3, 8, 3, 2, 1), torch.nn.BatchNorm2d(8), torch.nn.ReLU6(), torch.nn.Conv2d(8, 8, 1),
+                torch.nn.Hardswish(), torch.nn.Dropout(0.1))
+            self.gate = torch.nn.Conv2d(8, 8, 1)
+            self.classifier = torch.nn.Linear(8 * 8 * 8, 10)
+
+        def forward(self, x):
+            x = self.features(x)
+            x = x * self.gate(x.mean((2, 3), keepdim=True)).sigmoid()
+            return self.classifier(x.view(x.size(0), -1))
+
+    network = Network().eval()
+    images = torch.from_numpy(normal(2, 3, 16, 16))
+    shapes = ({0: torch.export.Dim("batch")},) if batch == "dynamic" else None
+    torch.onnx.export(network, (images,), tmp_path / "in.onnx", dynamic_shapes=shapes, verbose=False)
+    assert (tmp_path / "in.onnx.data").exists()
+    exported(tmp_path / "in.onnx", tmp_path / "out.onnx")
+    with torch.no_grad():
+        assert_close(outputs(tmp_path / "out.onnx", images.numpy()), network(images).numpy())
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_axes_of_a_mean_as_input(keep, tmp_path):
+    nodes = [node("ReduceMean", ["x", "axes"], "y", keepdims=keep)]
+    path = save(tmp_path / "in.onnx", nodes, [integers("axes", 2, 3)], opset=18)
+    exported(path, tmp_path / "out.onnx")
+    agree(path, tmp_path / "out.onnx")
 
 
 def test_truncated_files_give_one_error(tmp_path):

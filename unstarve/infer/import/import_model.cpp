@@ -6,7 +6,6 @@
 #include <system_error>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/file.h"
 #include "unstarve/infer/graph/verify.h"
 #include "unstarve/infer/import/torch_import.h"
 #include "unstarve/infer/onnx/read_onnx.h"
@@ -32,7 +31,7 @@ Graph import_any(const fs::path& path, const ImportOptions& options) {
                 fmt::format("--model: found {} for {}, which has its own network; expected it with weights in a "
                             ".safetensors file. Remove --model",
                             options.model, path.string()));
-  if (suffix == ".onnx") return read_onnx(MappedFile(path).bytes(), path.string(), {options.image_size});
+  if (suffix == ".onnx") return read_onnx_file(path, options.image_size);
   if (suffix == ".pt" || suffix == ".pth")
     return importer_module().script({path, options.image_size > 0 ? options.image_size : kDefaultImageSize});
   throw Error(ErrorKind::kInput,

@@ -13,7 +13,8 @@ namespace {
 // The attributes of a node, each of which must be read.
 class AttributeReader {
  public:
-  AttributeReader(const ProtoNode& node, const FindConstant& constant) : node_(node), constant_(constant) {}
+  AttributeReader(const ProtoNode& node, const FindConstant& constant, const IsComputedShape& computed)
+      : node_(node), constant_(constant), computed_(computed) {}
 
   [[nodiscard]] const ProtoAttribute* find(std::string_view name) {
     const auto found = node_.attributes.find(name);
@@ -54,6 +55,7 @@ class AttributeReader {
   }
 
   [[nodiscard]] bool has_input(std::size_t i) const { return i < node_.inputs.size() && !node_.inputs[i].empty(); }
+  [[nodiscard]] bool shape_is_computed(std::size_t i) const { return has_input(i) && computed_(node_.inputs[i]); }
   // The value of an input that must be constant.
   [[nodiscard]] const Tensor& constant_input(std::size_t i, std::string_view what) const {
     const Tensor* found = has_input(i) ? constant_(node_.inputs[i]) : nullptr;
@@ -78,6 +80,8 @@ class AttributeReader {
     std::size_t count = 0;
     while (count < required + optional && has_input(count)) ++count;
     if (count < required) throw UnsupportedForm{fmt::format(" with {} inputs, not {}", count, required)};
+    for (std::size_t i = 0; i < count; ++i)
+      if (shape_is_computed(i)) throw UnsupportedForm{" of a computed shape"};
     for (std::size_t i = count; i < node_.inputs.size() && i < required + optional; ++i)
       if (has_input(i)) throw UnsupportedForm{fmt::format(" without input {}", count)};
     return count;
@@ -91,6 +95,7 @@ class AttributeReader {
  private:
   const ProtoNode& node_;
   const FindConstant& constant_;
+  const IsComputedShape& computed_;
   std::set<std::string_view> read_;
 };
 
@@ -151,13 +156,19 @@ TypedNode read_hard_sigmoid(AttributeReader& reader) {
 }
 
 TypedNode read_reduce(AttributeReader& reader) {
-  return {OpKind::kReduceMean, ReduceAttributes{reader.integers("axes"), reader.integer("keepdims", 1) != 0},
-          reader.inputs(1)};
+  std::vector<std::int64_t> axes = reader.integers("axes");
+  if (reader.has_input(1)) axes = reader.constant_integers(1, "axes");  // from opset 18 on
+  const bool reduces_nothing = reader.integer("noop_with_empty_axes", 0) != 0 && axes.empty();
+  if (reduces_nothing) throw UnsupportedForm{" with noop_with_empty_axes and no axes"};
+  return {OpKind::kReduceMean, ReduceAttributes{std::move(axes), reader.integer("keepdims", 1) != 0}, reader.inputs(1)};
 }
 
 TypedNode read_reshape(AttributeReader& reader) {
-  reader.require("allowzero", 0);
-  return {OpKind::kReshape, ReshapeAttributes{reader.constant_integers(1, "shape")}, reader.inputs(1)};
+  const bool allows_zero = reader.integer("allowzero", 0) != 0;  // 0 does not mean the dimension of the input
+  if (reader.shape_is_computed(1)) return {OpKind::kReshape, ReshapeAttributes{}, reader.inputs(1)};
+  std::vector<std::int64_t> shape = reader.constant_integers(1, "shape");
+  if (allows_zero && std::ranges::count(shape, 0) > 0) throw UnsupportedForm{" to a shape with a dimension of 0"};
+  return {OpKind::kReshape, ReshapeAttributes{std::move(shape)}, reader.inputs(1)};
 }
 
 TypedNode read_transpose(AttributeReader& reader) {
@@ -199,6 +210,8 @@ TypedNode read_dropout(AttributeReader& reader) {
 }
 
 TypedNode read_cast(AttributeReader& reader) {
+  reader.ignore("saturate");  // of float8
+  reader.ignore("round_mode");
   const std::int64_t code = reader.integer("to", 0);
   const std::optional<ElementType> type = element_type_of(code);
   if (!type) throw UnsupportedForm{fmt::format(" to the type code {}", code)};
@@ -210,9 +223,28 @@ TypedNode read_plain(AttributeReader& reader) {
   return {kind, {}, reader.inputs(required, optional)};
 }
 
-template <OpKind kind, int fallback, int required = 1, int optional = 0>
+template <OpKind kind, int fallback>
 TypedNode read_axis(AttributeReader& reader) {
-  return {kind, AxisAttributes{reader.integer("axis", fallback)}, reader.inputs(required, optional)};
+  return {kind, AxisAttributes{reader.integer("axis", fallback)}, reader.inputs(1)};
+}
+
+TypedNode read_quantise(AttributeReader& reader) {
+  reader.ignore("saturate");  // of float8
+  reader.require("block_size", 0);
+  reader.require("precision", 0);
+  const std::size_t inputs = reader.inputs(2, 1);
+  const std::int64_t type = reader.integer("output_dtype", 0);  // with a zero point, that of the zero point
+  if (inputs == 2 && type != 0 && element_type_of(type) != ElementType::kUint8)
+    throw UnsupportedForm{fmt::format(" to the type code {} without a zero point", type)};
+  return {OpKind::kQuantizeLinear, AxisAttributes{reader.integer("axis", 1)}, inputs};
+}
+
+TypedNode read_dequantise(AttributeReader& reader) {
+  reader.require("block_size", 0);
+  if (const std::int64_t type = reader.integer("output_dtype", 0);
+      type != 0 && element_type_of(type) != ElementType::kFloat32)
+    throw UnsupportedForm{fmt::format(" to the type code {}", type)};
+  return {OpKind::kDequantizeLinear, AxisAttributes{reader.integer("axis", 1)}, reader.inputs(2, 1)};
 }
 
 struct ReaderRow {
@@ -227,7 +259,7 @@ constexpr auto kReaders = std::to_array<ReaderRow>({
     {"Clip", read_clip},
     {"Concat", read_concat},
     {"Conv", read_conv},
-    {"DequantizeLinear", read_axis<OpKind::kDequantizeLinear, 1, 2, 1>},
+    {"DequantizeLinear", read_dequantise},
     {"Div", read_plain<OpKind::kDiv, 2>},
     {"Dropout", read_dropout},
     {"Erf", read_plain<OpKind::kErf, 1>},
@@ -242,7 +274,7 @@ constexpr auto kReaders = std::to_array<ReaderRow>({
     {"MaxPool", read_pool<OpKind::kMaxPool>},
     {"Mul", read_plain<OpKind::kMul, 2>},
     {"Pad", read_pad},
-    {"QuantizeLinear", read_axis<OpKind::kQuantizeLinear, 1, 2, 1>},
+    {"QuantizeLinear", read_quantise},
     {"ReduceMean", read_reduce},
     {"Relu", read_plain<OpKind::kRelu, 1>},
     {"Reshape", read_reshape},
@@ -254,11 +286,11 @@ constexpr auto kReaders = std::to_array<ReaderRow>({
 
 }  // namespace
 
-TypedNode typed_node(const ProtoNode& node, const FindConstant& constant) {
+TypedNode typed_node(const ProtoNode& node, const FindConstant& constant, const IsComputedShape& computed) {
   const auto* const row = std::ranges::find(kReaders, node.op, &ReaderRow::op);
   if (row == kReaders.end() || !node.domain.empty()) throw UnsupportedForm{};
   if (node.outputs.empty() || node.outputs[0].empty()) throw UnsupportedForm{" without output"};
-  AttributeReader reader(node, constant);
+  AttributeReader reader(node, constant, computed);
   TypedNode result = row->read(reader);
   reader.check_all_read();
   return result;

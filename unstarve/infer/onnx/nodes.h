@@ -30,10 +30,13 @@ struct UnsupportedForm {
 
 // The constant of that name; null: none.
 using FindConstant = std::function<const Tensor*(std::string_view name)>;
+// Whether the value is a shape that other nodes compute (shape_nodes.h).
+using IsComputedShape = std::function<bool(std::string_view name)>;
 
 // Throws UnsupportedForm. The kernel of a Conv may be 0: that of its weights; the order of a Transpose may be empty:
-// reversed.
-[[nodiscard]] TypedNode typed_node(const ProtoNode& node, const FindConstant& constant);
+// reversed; the shape of a Reshape may be empty: computed.
+[[nodiscard]] TypedNode typed_node(const ProtoNode& node, const FindConstant& constant,
+                                   const IsComputedShape& computed);
 // Of a node "Constant". Throws UnsupportedForm, or Error as tensor_of().
 [[nodiscard]] Tensor constant_of(const ProtoNode& node);
 

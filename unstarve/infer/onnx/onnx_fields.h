@@ -11,7 +11,9 @@
 namespace unstarve::infer::onnx {
 
 inline constexpr std::int64_t kIrVersion = 8;
-inline constexpr std::int64_t kOldestOpset = 13, kNewestOpset = 17;
+// That are read. The operators of the graph have the same meaning in all of them, apart from attributes that the reader
+// checks; the writer writes one that all engines read.
+inline constexpr std::int64_t kOldestOpset = 13, kNewestOpset = 28, kWrittenOpset = 17;
 
 namespace model {
 inline constexpr std::uint32_t kIrVersion = 1, kProducer = 2, kProducerVersion = 3, kGraph = 7, kOpset = 8,

@@ -25,7 +25,11 @@ class ProtoParser {
           graph(message_in(field));
           break;
         case onnx::model::kOpset: opset(message_in(field)); break;
-        case onnx::model::kMetadata: metadata(message_in(field)); break;
+        case onnx::model::kMetadata: {
+          const auto [key, value] = entry(message_in(field));
+          model_.metadata[key] = value;
+          break;
+        }
         default: break;
       }
     });
@@ -50,13 +54,13 @@ class ProtoParser {
     model_.opsets[domain == "ai.onnx" ? std::string_view() : domain] = version;
   }
 
-  void metadata(std::span<const std::uint8_t> message) {
+  std::pair<std::string_view, std::string_view> entry(std::span<const std::uint8_t> message) const {
     std::string_view key, value;
     each(message, [&](const WireField& field) {
       if (field.number == onnx::entry::kKey) key = text_in(field);
       if (field.number == onnx::entry::kValue) value = text_in(field);
     });
-    model_.metadata[key] = value;
+    return {key, value};
   }
 
   void graph(std::span<const std::uint8_t> message) {
@@ -124,7 +128,12 @@ class ProtoParser {
         case onnx::tensor::kInt64s: append_integers(field, result.int64s); break;
         case onnx::tensor::kName: result.name = text_in(field); break;
         case onnx::tensor::kRaw: result.raw = message_in(field); break;
-        case onnx::tensor::kExternal: result.external = true; break;
+        case onnx::tensor::kExternal: {
+          const auto [key, value] = entry(message_in(field));
+          result.external = true;
+          result.external_entries[key] = value;
+          break;
+        }
         case onnx::tensor::kLocation: result.external = result.external || integer_in(field) != 0; break;
         default: break;
       }
@@ -201,9 +210,7 @@ Tensor tensor_of(const ProtoTensor& proto) {
   const auto fail = [&](const std::string& found, const std::string& expected) {
     return Error(ErrorKind::kInput, fmt::format("constant '{}' {}; expected {}", proto.name, found, expected));
   };
-  if (proto.external)
-    throw fail("is stored in another file",
-               "weights in the same file. Save it as one file: onnx.save(onnx.load(FILE), NEW_FILE)");
+  if (proto.external && !proto.raw) throw fail("is stored in another file", "its value in the node");
   const std::optional<ElementType> type = element_type_of(proto.type);
   if (!type) throw fail(fmt::format("has the type code {}", proto.type), "float, float16, bfloat16, int8 to int64");
   const std::optional<std::int64_t> count = element_count(proto.dims);

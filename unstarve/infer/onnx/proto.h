@@ -23,7 +23,8 @@ struct ProtoTensor {
   std::vector<float> floats{};
   std::vector<std::int64_t> int32s{};
   std::vector<std::int64_t> int64s{};
-  bool external = false;  // the data are in another file
+  bool external = false;  // the data are in another file (external_data.h)
+  std::map<std::string_view, std::string_view> external_entries{};
 };
 
 struct ProtoAttribute {

@@ -12,8 +12,10 @@
 #include "unstarve/infer/graph/normalisation_text.h"
 #include "unstarve/infer/graph/unsupported.h"
 #include "unstarve/infer/graph/verify.h"
+#include "unstarve/infer/onnx/external_data.h"
 #include "unstarve/infer/onnx/nodes.h"
 #include "unstarve/infer/onnx/onnx_fields.h"
+#include "unstarve/infer/onnx/shape_nodes.h"
 
 namespace unstarve::infer {
 namespace {
@@ -26,17 +28,18 @@ std::optional<Normalisation> normalisation_of(const ProtoModel& model) {
 
 class OnnxReader {
  public:
-  OnnxReader(const ProtoModel& model, const ReadOptions& options) : model_(model), options_(options) {}
+  OnnxReader(const ProtoModel& model, const ReadOptions& options)
+      : model_(model), options_(options), external_(options.folder) {}
 
   Graph run() {
     check_opset();
     if (!model_.name.empty()) graph_.name = model_.name;
     graph_.normalisation = normalisation_of(model_);
-    for (const ProtoTensor& tensor : model_.initializers) add_constant(tensor.name, tensor_of(tensor));
-    const std::vector<std::pair<const ProtoNode*, TypedNode>> nodes = typed_nodes();
+    for (const ProtoTensor& tensor : model_.initializers) add_constant(tensor.name, initializer(tensor));
+    const std::vector<ReadNode> nodes = read_nodes();
     for (const ProtoInput& input : model_.inputs)
       if (!values_.contains(input.name)) define(input.name, graph_.add_input(std::string(input.name), type_of(input)));
-    for (const auto& [proto, typed] : nodes) add_node(*proto, typed);
+    for (const ReadNode& node : nodes) node.typed ? add_node(*node.proto, *node.typed) : compute_shape(*node.proto);
     for (const std::string_view output : model_.outputs) graph_.outputs.push_back(value("an output", output));
     graph_.remove_unused();
     if (const std::string wrong = violation(graph_); !wrong.empty()) throw Error(ErrorKind::kInput, wrong);
@@ -44,6 +47,11 @@ class OnnxReader {
   }
 
  private:
+  struct ReadNode {
+    const ProtoNode* proto;
+    std::optional<TypedNode> typed;  // nothing: it computes a shape
+  };
+
   void check_opset() const {
     const auto found = model_.opsets.find("");
     const std::int64_t version = found == model_.opsets.end() ? 0 : found->second;
@@ -70,9 +78,16 @@ class OnnxReader {
     return found->second;
   }
 
+  Tensor initializer(const ProtoTensor& tensor) {
+    if (!tensor.external) return tensor_of(tensor);
+    ProtoTensor loaded = tensor;
+    loaded.raw = external_.bytes_of(tensor);
+    return tensor_of(loaded);
+  }
+
   // Defines Constant nodes and converts all others.
-  std::vector<std::pair<const ProtoNode*, TypedNode>> typed_nodes() {
-    std::vector<std::pair<const ProtoNode*, TypedNode>> result;
+  std::vector<ReadNode> read_nodes() {
+    std::vector<ReadNode> result;
     UnsupportedOperators unsupported;
     const auto collect = [&](const ProtoNode& node, auto&& convert) {
       try {
@@ -90,14 +105,42 @@ class OnnxReader {
           add_constant(node.outputs[0], std::move(tensor));
         });
       }
-    const FindConstant find = [&](std::string_view name) -> const Tensor* {
-      const auto found = values_.find(name);
-      return found == values_.end() ? nullptr : graph_.value(found->second).constant.get();
-    };
-    for (const ProtoNode& node : model_.nodes)
-      if (!is_constant(node)) collect(node, [&] { result.emplace_back(&node, typed_node(node, find)); });
+    const FindConstant find = [&](std::string_view name) { return constant(name); };
+    const IsComputedShape computed = [&](std::string_view name) { return shapes_.computes(name); };
+    for (const ProtoNode& node : model_.nodes) {
+      if (is_constant(node)) continue;
+      collect(node, [&] {
+        if (shapes_.claim(node))
+          result.push_back({&node, std::nullopt});
+        else
+          result.push_back({&node, typed_node(node, find, computed)});
+      });
+    }
     unsupported.check();
     return result;
+  }
+
+  // Null: there is no constant of this name.
+  const Tensor* constant(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? nullptr : graph_.value(found->second).constant.get();
+  }
+
+  void compute_shape(const ProtoNode& proto) {
+    const std::string label = fmt::format("node '{}' ({})", proto.label(), proto.op);
+    Shape input;
+    if (proto.op == "Shape") input = graph_.value(value(label + ": input 0", proto.inputs[0])).type.shape;
+    with_node(label, [&] { shapes_.compute(proto, input); });
+  }
+
+  // Adds the node to errors of `body`.
+  template <class Body>
+  static void with_node(const std::string& label, Body&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      throw Error(error.kind(), label + ": " + error.what());
+    }
   }
 
   TensorType type_of(const ProtoInput& input) const {
@@ -141,7 +184,12 @@ class OnnxReader {
     std::vector<ValueId> inputs;
     for (std::size_t i = 0; i < typed.inputs; ++i)
       inputs.push_back(value(fmt::format("node '{}' ({}): input {}", label, proto.op, i), proto.inputs[i]));
-    const ValueId output = graph_.add_node(label, typed.kind, inputs, complete(typed, inputs));
+    Attributes attributes = complete(typed, inputs);
+    if (auto* const reshape = std::get_if<ReshapeAttributes>(&attributes);
+        reshape != nullptr && shapes_.computes(proto.inputs[1]))
+      with_node(fmt::format("node '{}' ({})", label, proto.op),
+                [&] { reshape->shape = shapes_.reshape(proto, graph_.value(inputs[0]).type.shape); });
+    const ValueId output = graph_.add_node(label, typed.kind, inputs, std::move(attributes));
     graph_.values[output].name = proto.outputs[0];
     define(proto.outputs[0], output);
   }
@@ -183,6 +231,8 @@ class OnnxReader {
   const ReadOptions& options_;
   Graph graph_;
   std::map<std::string_view, ValueId> values_;
+  ExternalData external_;
+  ShapeNodes shapes_{[this](std::string_view name) { return constant(name); }};
 };
 
 // Adds the name of the file to errors of `read`.
@@ -199,6 +249,11 @@ auto with_origin(const std::string& origin, Read&& read) {
 
 Graph read_onnx(std::span<const std::uint8_t> file, const std::string& origin, const ReadOptions& options) {
   return with_origin(origin, [&] { return OnnxReader(parse_proto(file), options).run(); });
+}
+
+Graph read_onnx_file(const std::filesystem::path& path, std::int64_t image_size) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  return read_onnx(MappedFile(path).bytes(), path.string(), {image_size, folder});
 }
 
 std::optional<Normalisation> read_onnx_normalisation(std::span<const std::uint8_t> file, const std::string& origin) {

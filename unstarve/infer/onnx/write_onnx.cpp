@@ -216,7 +216,7 @@ std::string format_onnx(const Graph& graph) {
 
   WireWriter opset, model;
   opset.bytes(onnx::opset::kDomain, std::string_view());
-  opset.integer(onnx::opset::kVersion, onnx::kNewestOpset);
+  opset.integer(onnx::opset::kVersion, onnx::kWrittenOpset);
   model.integer(onnx::model::kIrVersion, onnx::kIrVersion);
   model.bytes(onnx::model::kProducer, std::string_view("unstarve"));
   model.bytes(onnx::model::kProducerVersion, std::string_view(kVersion));

@@ -223,7 +223,7 @@ std::string to_json(const ExportResult& result) {
                       {"nodes_after", pass.nodes_after}});
   const Json json = {{"model", result.options.model.string()},
                      {"out", result.options.out.string()},
-                     {"opset", infer::onnx::kNewestOpset},
+                     {"opset", infer::onnx::kWrittenOpset},
                      {"input", json_of(result.input)},
                      {"output", json_of(result.output)},
                      {"passes", passes},
@@ -247,7 +247,7 @@ std::string to_text(const ExportResult& result) {
                       format_bytes(result.weight_bytes));
   if (result.int8) text += text_of(*result.int8, result.options);
   text += fmt::format("  wrote {}, {}, ONNX opset {}\n", printable(result.options.out.string()),
-                      format_bytes(result.file_bytes), infer::onnx::kNewestOpset);
+                      format_bytes(result.file_bytes), infer::onnx::kWrittenOpset);
   return text;
 }
 
