@@ -267,21 +267,26 @@ void require_one_process(const std::string& verb) {
 
 namespace {
 
-// --out may be the file from which a run continues, or the settings that are tuned again; the verbs check other inputs.
+// --out may be the file from which a run continues, or settings that are tuned again; export checks its MODEL.
 void check_no_input(const Arguments& arguments, const std::string& option, const std::filesystem::path& file) {
-  std::vector<std::string> inputs, options{"--weights"};
-  if (option != "--out") {
-    inputs = arguments.rest();
-    options.insert(options.end(), {"MODEL", "--resume", "--config"});
-  }
-  for (const std::string& input : options)
+  std::vector<std::string> inputs = arguments.rest();
+  for (const char* const input : {"DATA", "BEFORE", "AFTER", "--weights", "--data", "--val"})
     if (arguments.has(input)) inputs.push_back(arguments.text(input));
-  std::error_code none;
-  for (const std::string& input : inputs)
-    if (std::filesystem::equivalent(file, input.substr(input.find('=') + 1), none) ||
-        std::filesystem::equivalent(file, input, none))
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("{}: found {}, which this command reads; expected another file", option, file.string()));
+  if (option != "--out") {
+    for (const char* const input : {"MODEL", "--resume", "--config"})
+      if (arguments.has(input)) inputs.push_back(arguments.text(input));
+  } else {
+    std::erase_if(inputs, [](const std::string& input) { return std::filesystem::path(input).extension() == ".yaml"; });
+  }
+  for (const std::string& input : inputs) {
+    // A name before the path, as in "net=w.safetensors", and the options of a data set, as in "d.parquet#label=x".
+    for (const std::string& path : {input, input.substr(input.find('=') + 1), input.substr(0, input.find('#'))}) {
+      std::error_code none;
+      if (std::filesystem::equivalent(file, path, none))
+        throw Error(ErrorKind::kArgument, fmt::format("{}: found {}, which this command reads; expected another file",
+                                                      option, file.string()));
+    }
+  }
 }
 
 }  // namespace
