@@ -245,4 +245,8 @@ MachineFacts read_machine_facts(const fs::path& root) {
   return facts;
 }
 
+bool int8_sums_may_overflow(const MachineFacts& machine) {
+  return machine.has("avx2") && !machine.has("avx512_vnni") && !machine.has("avx_vnni");
+}
+
 }  // namespace unstarve

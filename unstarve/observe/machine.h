@@ -42,4 +42,7 @@ struct MachineFacts {
 
 [[nodiscard]] MachineFacts read_machine_facts(const std::filesystem::path& root = "/");
 
+// Whether sums of products of uint8 and int8 may overflow: those of 16 bits, on x86 without VNNI.
+[[nodiscard]] bool int8_sums_may_overflow(const MachineFacts& machine);
+
 }  // namespace unstarve

@@ -21,6 +21,18 @@ MachineFacts recorded(const char* tree) {
   return read_machine_facts(kTrees / tree);
 }
 
+TEST_CASE("sums of int8 products may overflow on x86 without VNNI") {
+  const auto may_overflow = [](std::vector<std::string> sets) {
+    MachineFacts machine;
+    machine.instruction_sets = std::move(sets);
+    return int8_sums_may_overflow(machine);
+  };
+  CHECK(may_overflow({"avx2", "avx512"}));
+  CHECK_FALSE(may_overflow({"avx2", "avx_vnni"}));
+  CHECK_FALSE(may_overflow({"avx2", "avx512", "avx512_vnni"}));
+  CHECK_FALSE(may_overflow({"neon"}));
+}
+
 }  // namespace
 
 TEST_CASE("Zen 5 cloud machine, container: the memory limit of a parent cgroup applies", "[machine]") {

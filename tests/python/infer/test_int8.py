@@ -4,6 +4,7 @@ follow those in float32."""
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,10 +110,18 @@ def test_methods(method, model, photographs, expected, tmp_path):
 def test_seven_bits_and_fewer_images(model, photographs, expected, tmp_path):
     out = tmp_path / "int8.onnx"
     int8 = exported(model, out, "--int8", photographs, "--int8-images", 20, "--weight-bits", 7)["int8"]
-    assert (int8["images"], int8["weight_bits"]) == (20, 7)
+    assert (int8["images"], int8["weight_bits"], int8["may_overflow"]) == (20, 7, False)
     arrays = [numpy_helper.to_array(tensor) for tensor in checked(out).graph.initializer]
     assert max(np.abs(a).max() for a in arrays if a.dtype == np.int8 and a.ndim > 1) == 63
     assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
+
+
+def test_a_cpu_without_vnni_is_reported(model, photographs, tmp_path):
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    may_overflow = "avx2" in flags and flags.isdisjoint({"avx512_vnni", "avx_vnni"})
+    process = run_export(model, tmp_path / "int8.onnx", "--int8", photographs, "--int8-images", 8)
+    assert process.returncode == 0
+    assert ("has no VNNI instructions: sums may overflow here" in process.stdout) == may_overflow
 
 
 def test_signed_activations(model, photographs, expected, quantised, tmp_path):

@@ -216,10 +216,7 @@ std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs) {
   return layers;
 }
 
-bool sums_may_overflow() {
-  const MachineFacts machine = read_machine_facts();
-  return machine.has("avx2") && !machine.has("avx512_vnni") && !machine.has("avx_vnni");
-}
+bool sums_may_overflow() { return int8_sums_may_overflow(read_machine_facts()); }
 
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
                        const CalibrationOptions& options) {

@@ -22,6 +22,7 @@
 #include "unstarve/jobs/inference/graph_file.h"
 #include "unstarve/jobs/inference/model_fit.h"
 #include "unstarve/observe/format.h"
+#include "unstarve/observe/machine.h"
 
 namespace unstarve {
 namespace {
@@ -76,6 +77,10 @@ void count_int8_kernels(const infer::Graph& graph, const CalibrationOptions& opt
     if (is_int8_kernel(kernel)) result.int8_kernels += layers;
 }
 
+bool may_overflow(const infer::Int8Form& form) {
+  return form.weight_bits == 8 && int8_sums_may_overflow(read_machine_facts());
+}
+
 Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const infer::Int8Form& form,
                           const Progress& progress, const std::stop_token& stop) {
   infer::QuantiseOptions how;
@@ -98,6 +103,7 @@ Int8Result quantise_graph(infer::Graph& graph, const Int8Options& options, const
   if (const std::string wrong = infer::violation(graph); !wrong.empty())
     throw Error(ErrorKind::kInternal, "quantise: " + wrong);
   Int8Result result{how.layers.size(), from.calibration.images(), from.equalised};
+  result.may_overflow = may_overflow(form);
   count_int8_kernels(graph, options.calibration, result);
   if (result.int8_kernels == 0 && !result.compiled.kernels.empty())
     throw Error(ErrorKind::kInput,
@@ -118,6 +124,7 @@ Int8Result quantise_trained(infer::Graph& graph, const ExportOptions& options) {
   if (const std::string wrong = infer::violation(graph); !wrong.empty())
     throw Error(ErrorKind::kInternal, "quantise: " + wrong);
   Int8Result result;
+  result.may_overflow = may_overflow(options.form.value_or(infer::Int8Form()));
   for (const infer::Node& node : graph.nodes)
     if (node.kind == infer::OpKind::kDequantizeLinear && graph.value(node.inputs[0]).constant) ++result.layers;
   return result;
@@ -149,7 +156,8 @@ Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options
     return {{"method", "training"},
             {"weight_bits", form.weight_bits},
             {"signed_activations", form.signed_activations},
-            {"layers", int8->layers}};
+            {"layers", int8->layers},
+            {"may_overflow", int8->may_overflow}};
   return {{"method", infer::name_of(options.int8->method)},
           {"weight_bits", form.weight_bits},
           {"signed_activations", form.signed_activations},
@@ -158,15 +166,21 @@ Json json_of(const std::optional<Int8Result>& int8, const ExportOptions& options
           {"layers", int8->layers},
           {"engine", int8->engine},
           {"kernels", int8->compiled.kernels},
+          {"may_overflow", int8->may_overflow},
           {"int8_kernels", int8->compiled.kernels.empty() ? Json() : Json(int8->int8_kernels)}};
 }
 
 std::string text_of(const Int8Result& int8, const ExportOptions& options) {
   const int bits = options.form.value_or(infer::Int8Form()).weight_bits;
+  const std::string overflow =
+      int8.may_overflow ? "  this CPU has no VNNI instructions: sums may overflow here, which costs accuracy. "
+                          "--weight-bits 7 avoids it\n"
+                        : "";
   if (!options.int8)
-    return fmt::format("  int8: {} layers, weights of {} bits, limits of training\n", int8.layers, bits);
+    return fmt::format("  int8: {} layers, weights of {} bits, limits of training\n", int8.layers, bits) + overflow;
   std::string text = fmt::format("  int8: {} layers, weights of {} bits, limits by {} over {} image{}\n", int8.layers,
                                  bits, infer::name_of(options.int8->method), int8.images, int8.images == 1 ? "" : "s");
+  text += overflow;
   if (int8.equalised > 0) text += fmt::format("  equalised channels of {} activations\n", int8.equalised);
   if (int8.compiled.kernels.empty()) return text + fmt::format("  {} does not report its kernels\n", int8.engine);
   for (const auto& [kernel, layers] : int8.compiled.kernels)

@@ -47,12 +47,13 @@ struct ExportOptions {
 };
 
 struct Int8Result {
-  std::size_t layers = 0;    // that int8 can compute
-  std::uint64_t images = 0;  // of the calibration; 0: trained for int8, then all that follows is empty
-  int equalised = 0;         // activations with equalised channels (infer/int8/equalise.h)
-  std::string engine{};      // which compiled the file
-  CompiledFacts compiled{};  // its kernels
-  int int8_kernels = 0;      // of these
+  std::size_t layers = 0;     // that int8 can compute
+  std::uint64_t images = 0;   // of the calibration; 0: trained for int8, then all that follows is empty
+  int equalised = 0;          // activations with equalised channels (infer/int8/equalise.h)
+  std::string engine{};       // which compiled the file
+  CompiledFacts compiled{};   // its kernels
+  int int8_kernels = 0;       // of these
+  bool may_overflow = false;  // on this machine (observe/machine.h)
 };
 
 struct ExportResult {
