@@ -238,6 +238,10 @@ def main() -> int:
     run.measure("training of ResNet-18 under watch", [
         "sh", "-c", 'out=$1; shift; "$0" watch --out "$out" -- "$@" >/dev/null && cat "$out"', program, watched,
         *train, "--minutes", "0.6", "--graph", "off"], 120)
+    if device == "cuda":
+        run.measure("slow programs on a GPU", [
+            sys.executable, str(ROOT / "examples" / "slow" / "run_all.py"), "--only", "^gpu_", "--unstarve", program,
+            "--seconds", "6", "--pairs", "1", "--json"], 120)
     run.measure("tuning of ResNet-18", [
         program, "tune", data, "--device", device, "--model", "resnet18", "--minutes", "1.5", "--json"], 150)
     failed = run.failed()

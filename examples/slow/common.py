@@ -19,15 +19,20 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from PIL import Image
+
+if TYPE_CHECKING:
+    import torch
 
 HERE = Path(__file__).resolve().parent
 DEFAULT_FOLDER = Path(tempfile.gettempdir()) / f"unstarve-slow-{os.getuid()}"
 LARGE = (4000, 3000)  # pixels: 12 megapixels
 RECORD_BYTES = 37 * 4096  # of records.bin: 224 x 224 RGB pixels and padding; the last byte is the class
 SAMPLES = 100_000
+DEVICE = {"--device": "cuda, or cpu to try the program without a GPU; default: cuda"}
 
 
 class Run:
@@ -78,6 +83,24 @@ def require(module: str, package: str) -> None:
         __import__(module)
     except ImportError:
         sys.exit(f"{Path(sys.argv[0]).name} requires the package {package}: pip install {package}")
+
+
+def device_of(run: Run) -> torch.device:
+    """The device of --device. Ends the program if it is a GPU and there is none."""
+    import torch
+
+    device = torch.device(run.arguments.device or "cuda")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        sys.exit(f"{Path(sys.argv[0]).name} requires a GPU (CUDA)")
+    return device
+
+
+def synchronize(device: torch.device) -> None:
+    """Waits until a GPU has computed all steps."""
+    import torch
+
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
 
 
 def photos(folder: Path) -> list[tuple[str, int]]:

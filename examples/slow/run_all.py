@@ -49,12 +49,14 @@ class Case:
         accepted: rules that name the planted cause; empty for a healthy program.
         package: module that the program imports.
         server: reads photographs from photo_server.py, which runs outside of the watched program.
+        gpu: requires a GPU.
     """
 
     name: str
     accepted: tuple[str, ...]
     package: str = "torch"
     server: bool = False
+    gpu: bool = False
 
     @property
     def source(self) -> Path | None:
@@ -85,6 +87,10 @@ CASES = (
     Case("cpp_small_reads", ("storage-wait", "slow-reads"), package=""),
     Case("cpp_small_files", ("small-files",), package=""),
     Case("cpp_lock", ("lock",), package=""),
+    Case("gpu_item", ("hidden-syncs",), gpu=True),
+    Case("gpu_pageable", ("pageable-copies",), gpu=True),
+    # Without the shapes of operators, which only a trace of the PyTorch profiler has, the type is not known.
+    Case("gpu_float32_copies", ("float32-copies", "copies-not-overlapped"), gpu=True),
     Case("healthy_torch", ()),
     Case("healthy_numpy", (), package="numpy"),
     Case("cpp_healthy", (), package=""),
@@ -111,7 +117,15 @@ def missing(case: Case) -> str | None:
     """What the program needs and this machine lacks."""
     if case.source is not None:
         return None if shutil.which("g++") else "g++"
-    return None if importlib.util.find_spec(case.package) else case.package
+    if not importlib.util.find_spec(case.package):
+        return case.package
+    return "GPU" if case.gpu and not has_gpu() else None
+
+
+def has_gpu() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def build(source: Path, folder: Path) -> Path:

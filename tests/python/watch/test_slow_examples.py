@@ -41,7 +41,8 @@ def result_of(output):
 
 def test_every_program_runs_in_both_variants(folder, tmp_path):
     jobs = {f"{path.stem}{'-fixed' if fixed else ''}": [str(path), "--seconds", SECONDS, "--data", str(folder)]
-            + ["--fixed"] * fixed for path in programs() for fixed in (False, True)}
+            + ["--fixed"] * fixed + ["--device", "cpu"] * path.stem.startswith("gpu_")
+            for path in programs() for fixed in (False, True)}
     done = subprocess.run([sys.executable, BATCH, tmp_path], input=json.dumps(jobs), stdout=subprocess.PIPE, text=True,
                           check=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
     codes = json.loads(done.stdout.splitlines()[-1])
@@ -90,6 +91,20 @@ def test_run_all(folder):
     assert healthy["accepted"] == []
     assert "gain" not in healthy
     assert report["summary"]["planted"] == report["summary"]["healthy"] == 1
+
+
+def test_programs_for_a_gpu_say_so(folder):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    done = subprocess.run([sys.executable, SLOW / "gpu_item.py", "--data", folder], capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert (done.returncode, done.stderr.strip()) == (1, "gpu_item.py requires a GPU (CUDA)")
+    done = subprocess.run([sys.executable, SLOW / "run_all.py", "--only", "^gpu_", "--unstarve", sys.executable,
+                           "--data", folder], capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("skipped: no GPU") == 3
 
 
 def test_run_all_rejects_unknown_names():
