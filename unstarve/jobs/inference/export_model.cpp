@@ -192,7 +192,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
     graph = std::move(pruning.graph);
     pruned = std::move(pruning.channels);
   }
-  const std::int64_t parameters = graph.parameters();  // those stored as int8 count as well
+  const std::int64_t parameters = graph.parameters();
   std::optional<Int8Result> int8;
   if (!graph.limits.empty())
     int8 = quantise_trained(graph, options);
