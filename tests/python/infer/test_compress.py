@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -96,6 +97,76 @@ def test_the_files_are_those_of_the_result(compressed, photographs):
     done = subprocess.run([PROGRAM, "infer", out / "model.onnx", photographs, "--json"], capture_output=True, text=True,
                           check=False)
     assert done.returncode == 0, done.stderr
+
+
+def infer(model, data, *options, code=0):
+    done = subprocess.run([PROGRAM, "infer", model, data, "--json", *map(str, options)], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture
+def copied(compressed, tmp_path):
+    """The result in a folder of its own, and a function that changes its settings."""
+    folder = tmp_path / "small"
+    shutil.copytree(compressed[1], folder)
+    file = folder / "settings.json"
+
+    def change(**fields):
+        file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+
+    return folder, change
+
+
+def test_infer_uses_the_settings_that_the_ledger_chose(copied, photographs):
+    folder, change = copied
+    model, file = folder / "model.onnx", str(folder / "settings.json")
+    change(engine="onnxruntime", throughput={"streams": 1, "threads": 1, "batch": 3, "precision": "float32"})
+    result, errors = infer(model, photographs)
+    assert (result["engine"], result["streams"], result["threads"], result["batch"]) == ("onnxruntime", 1, 1, 3)
+    assert result["settings"] == {"file": file, "used": ["engine", "precision", "streams", "threads", "batch"]}
+    assert "settings.json" not in errors
+    done = subprocess.run([PROGRAM, "infer", model, photographs], capture_output=True, text=True, check=False)
+    assert f"settings  engine, precision, streams, threads, batch of {file}\n" in done.stdout
+
+    result, _ = infer(model, photographs, "--batch", 5)
+    assert (result["engine"], result["batch"]) == ("onnxruntime", 5)
+    assert result["settings"]["used"] == ["engine", "precision"]
+    result, _ = infer(model, photographs, "--engine", "openvino", "--batch", 5)
+    assert (result["engine"], result["settings"]) == ("openvino", None)
+    change(cpus=json.loads((folder / "settings.json").read_text())["cpus"] + 1)
+    result, _ = infer(model, photographs)
+    assert (result["engine"], result["settings"]["used"]) == ("onnxruntime", ["engine", "precision"])
+
+
+def test_settings_of_another_model_are_not_used(copied, model, photographs):
+    folder, change = copied
+    (folder / "other.onnx").write_bytes(open(model, "rb").read())
+    result, errors = infer(folder / "other.onnx", photographs, "--batch", 4)
+    assert (result["settings"], errors) == (None, "")
+    (folder / "model.onnx").write_bytes(open(model, "rb").read())
+    result, errors = infer(folder / "model.onnx", photographs, "--batch", 4)
+    assert result["settings"] is None
+    assert f"{folder}/settings.json is of another version of {folder}/model.onnx: the engines are measured" in errors
+    (folder / "settings.json").write_text("[1, 2]")  # of another program
+    result, errors = infer(folder / "model.onnx", photographs, "--batch", 4)
+    assert (result["settings"], errors) == (None, "")
+
+
+def test_wrong_settings_are_one_message(copied, photographs, tmp_path):
+    folder, change = copied
+    change(throughput={"streams": 0, "threads": 1, "batch": 1, "precision": "float32"})
+    message = infer(folder / "model.onnx", photographs, code=3)[1]
+    assert message == (f"unstarve: read '{folder}/settings.json': throughput: \"streams\" is 0; expected 1 to 65536\n")
+    python = tmp_path / "bare"
+    python.write_text('#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n')
+    python.chmod(0o755)
+    change(engine="onnxruntime", throughput={"streams": 1, "threads": 1, "batch": 1, "precision": "float32"})
+    done = subprocess.run([PROGRAM, "infer", folder / "model.onnx", photographs], capture_output=True, text=True,
+                          check=False, env={**os.environ, "UNSTARVE_PYTHON": str(python)})
+    assert done.returncode == 4
+    assert f"The engine is that of {folder}/settings.json; --engine auto uses another one" in done.stderr
 
 
 def test_the_result_is_compared_with_the_original(compressed):

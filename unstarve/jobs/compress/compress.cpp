@@ -18,6 +18,8 @@
 #include "unstarve/jobs/compress/step_text.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
+#include "unstarve/jobs/inference/model_settings.h"
+#include "unstarve/jobs/prepare/digest.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/order/sources.h"
 
@@ -115,6 +117,7 @@ CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const Compres
   search.shape = [&](const ModelFacts&) { return trial.shape(); };
   search.threads = read_topology().usable();
   search.precision = trial.settings().precision;
+  search.shares_cpus = true;  // as `infer`, which uses these settings
   search.seconds = kThroughputSeconds;
   search.memory_bytes = static_cast<double>(read_machine_facts().memory_available_bytes);
   search.stop = stop;
@@ -151,9 +154,12 @@ ReferenceSpeed compare_with_reference(const infer::Graph& original, Trial& best,
   return result;
 }
 
-// Of the best model, as `infer` and other programs need them.
-std::string settings_text(Trial& trial, const EngineRate& throughput, const Normalisation& normalisation) {
-  const Json json{{"model", "model.onnx"},
+// Of the best model, for `infer` (jobs/inference/model_settings.h) and programs that serve it.
+std::string settings_text(Trial& trial, const CompressOptions& options, const EngineRate& throughput,
+                          const Normalisation& normalisation) {
+  const Json json{{"model", model_path(options).filename().string()},
+                  {"model_sha256", digest_file(model_path(options), Checksum::kSha256)},
+                  {"cpus", read_topology().usable()},
                   {"engine", trial.engine()},
                   {"engine_version", trial.process().model().version},
                   {"latency", json_of(trial.settings())},
@@ -226,8 +232,8 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
 
   fs::create_directories(options.out);
   write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
-  write_file_atomically(options.out / "settings.json",
-                        settings_text(best, result.after.throughput, *original.normalisation));
+  write_file_atomically(options.out / kModelSettingsFile,
+                        settings_text(best, options, result.after.throughput, *original.normalisation));
   write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
   return result;
 }
