@@ -233,6 +233,31 @@ def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_
     assert 1 <= int(fewer["change"].split(" of 11 layers")[0]) < 11
 
 
+def test_int8_on_other_processors_is_checked(model, unlabelled, tmp_path):
+    """As on a processor with VNNI, whose int8 is then limited to AVX2."""
+    out = tmp_path / "small"
+
+    def portability(bound, *options):
+        report = tmp_path / "r.html"
+        done = subprocess.run([PROGRAM, "compress", "--pairs", "6", model, "--data", unlabelled, "--max-accuracy-loss",
+                               str(bound), "--out", out, "--report", report, *options], capture_output=True, text=True,
+                              check=False, env={**os.environ, "UNSTARVE_VNNI": "1"})
+        assert done.returncode == 0, done.stderr
+        result = json.loads((out / "ledger.json").read_text())
+        assert "weights of 7 bits" not in result["steps"][2]["change"]
+        return result["portability"], done.stdout, report.read_text()
+
+    (out).mkdir()
+    (out / "model-7bits.onnx").write_text("of an earlier run")
+    found, text, page = portability(0.9)
+    assert found["failure"] is None and found["loss"]["images"] == 50
+    assert found["seven_bits_loss"] is None and found["seven_bits_model"] is None
+    assert "without VNNI " in text and "measured in OpenVINO with AVX2 only" in text
+    assert "On x86 processors without VNNI: " in page and "measured in OpenVINO with AVX2 only" in page
+    assert "layers are computed in int8: " in page and "streams/threads/batch" in page
+    assert not (out / "model-7bits.onnx").exists()
+
+
 def test_errors(model, photographs, unlabelled, tmp_path):
     def message(*arguments, code):
         done = run(*arguments)
@@ -249,6 +274,9 @@ def test_errors(model, photographs, unlabelled, tmp_path):
     (model_folder / "model.onnx").write_bytes(open(model, "rb").read())
     own = message(model_folder / "model.onnx", "--data", photographs, "--out", model_folder, code=2)
     assert "whose model.onnx is the model itself" in own
+    (model_folder / "model.onnx").rename(model_folder / "model-7bits.onnx")
+    assert "whose model-7bits.onnx is the model itself" in message(
+        model_folder / "model-7bits.onnx", "--data", photographs, "--out", model_folder, code=2)
     assert "--max-accuracy-loss" in message(model, "--data", photographs, "--max-accuracy-loss", "2", "--out", out,
                                             code=2)
     assert "Not a directory" in message(model, "--data", photographs, "--out", model, code=3)

@@ -35,10 +35,11 @@ fs::path model_path(const CompressOptions& options) { return options.out / "mode
 
 void check_options(const CompressOptions& options) {
   std::error_code ignored;  // of a file that does not exist
-  if (fs::equivalent(model_path(options), options.model, ignored))
-    throw Error(ErrorKind::kArgument, fmt::format("--out: found {}, whose model.onnx is the model itself; expected "
-                                                  "another folder",
-                                                  options.out.string()));
+  for (const fs::path& file : {model_path(options), options.out / kSevenBitsFile})
+    if (fs::equivalent(file, options.model, ignored))
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("--out: found {}, whose {} is the model itself; expected another folder",
+                              options.out.string(), file.filename().string()));
   if (fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored))
     throw Error(ErrorKind::kArgument,
                 fmt::format("--out: found the file {}; expected a folder, or a new name", options.out.string()));
@@ -125,16 +126,24 @@ CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const Compres
   return figures;
 }
 
-// The sums of a processor without VNNI overflow; this one has other instructions, which are switched off.
-std::optional<Portability> portability_of(StepLedger& ledger, const Int8Steps& int8) {
-  Trial& best = ledger.best();
-  if (!int8.seven_bits || best.engine() != "openvino" || sums_may_overflow()) return std::nullopt;
+// The sums of a processor without VNNI overflow; this one has other instructions, which are switched off. Only OpenVINO
+// has a setting for that.
+std::optional<Portability> portability_of(StepLedger& ledger, Int8Steps& int8) {
+  if (!int8.seven_bits || sums_may_overflow() || !read_machine_facts().has("avx2")) return std::nullopt;
+  Portability result;
   const auto loss_of = [&](const infer::Graph& graph) {
-    Trial capped(graph, best.engine(), best.settings(), ledger.options().program, "AVX2");
+    Trial capped(graph, "openvino", ledger.best().settings(), ledger.options().program, "AVX2");
     return accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().right(capped));
   };
-  Portability result{loss_of(best.graph()), std::nullopt};
-  if (result.loss.share > ledger.options().max_accuracy_loss) result.seven_bits = loss_of(*int8.seven_bits);
+  try {
+    result.loss = loss_of(ledger.best().graph());
+    if (result.loss.share <= ledger.options().max_accuracy_loss) return result;
+    result.seven_bits = loss_of(*int8.seven_bits);
+    result.seven_bits_model = std::move(int8.seven_bits);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
+    result.failure = error.what();
+  }
   return result;
 }
 
@@ -196,7 +205,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   CompressResult result;
   const CalibrationOptions calibration{
       .images = images.calibrate, .engine = engine, .program = options.program, .progress = progress, .stop = stop};
-  const Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration);
+  Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration);
   result.layers = int8.layers;
   report("bfloat16");
   propose_bfloat16(ledger);
@@ -221,19 +230,22 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   result.max_accuracy_loss = options.max_accuracy_loss;
   result.steps = ledger.steps();
   result.speed = comparison.speed;
-  const auto last = std::ranges::find_if(result.steps.rbegin(), result.steps.rend(), [](const CompressStep& step) {
-    return step.state == StepState::kKept || step.state == StepState::kOriginal;
-  });
+  const CompressStep& last = step_of_result(result);
   result.loss =
-      last->loss.value_or(accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().original_right()));
+      last.loss.value_or(accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().original_right()));
   result.before = figures_of(before, comparison.before, result.steps.front(), options, stop);
-  result.after = figures_of(best, comparison.after, *last, options, stop);
+  result.after = figures_of(best, comparison.after, last, options, stop);
   result.out = options.out;
 
   fs::create_directories(options.out);
   write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
   write_file_atomically(options.out / kModelSettingsFile,
                         settings_text(best, options, result.after.throughput, *original.normalisation));
+  const fs::path seven_bits = options.out / kSevenBitsFile;
+  if (result.portability && result.portability->seven_bits_model)
+    write_file_atomically(seven_bits, infer::format_onnx(*result.portability->seven_bits_model));
+  else
+    fs::remove(seven_bits);  // of an earlier run, for another model.onnx
   write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
   return result;
 }

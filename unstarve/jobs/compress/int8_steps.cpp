@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <utility>
@@ -217,6 +218,7 @@ std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs) {
 }
 
 bool sums_may_overflow() {
+  if (const char* vnni = std::getenv("UNSTARVE_VNNI")) return std::string_view(vnni) != "1";
   const MachineFacts machine = read_machine_facts();
   return machine.has("avx2") && !machine.has("avx512_vnni") && !machine.has("avx_vnni");
 }

@@ -28,6 +28,7 @@ struct Int8Steps {
 };
 
 // Whether sums of products of uint8 and int8 may overflow on this processor: those of 16 bits, on x86 without VNNI.
+// In tests, the environment variable UNSTARVE_VNNI (0 or 1) replaces the answer of the processor.
 [[nodiscard]] bool sums_may_overflow();
 
 // Proposes int8 for all layers of `graph`, first with the limits of its training, if it was trained for int8. If there
