@@ -4,10 +4,12 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 from export_support import checked, require_openvino
 
+np = pytest.importorskip("numpy")
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("openvino")
@@ -256,6 +258,36 @@ def test_int8_on_other_processors_is_checked(model, unlabelled, tmp_path):
     assert "On x86 processors without VNNI: " in page and "measured in OpenVINO with AVX2 only" in page
     assert "layers are computed in int8: " in page and "streams/threads/batch" in page
     assert not (out / "model-7bits.onnx").exists()
+
+
+def test_weights_of_linear_layers_are_tried_if_int8_is_reverted(unlabelled, tmp_path):
+    """In ONNX Runtime without its optimisations, which computes nothing in int8."""
+    model = tmp_path / "linear.onnx"
+    weights = np.random.default_rng(1).normal(0, 0.05, (3 * 16 * 16, 512)).astype(np.float32)
+    last = np.random.default_rng(2).normal(0, 0.05, (512, 10)).astype(np.float32)
+    nodes = [onnx.helper.make_node("Flatten", ["images"], ["flat"]),
+             onnx.helper.make_node("Gemm", ["flat", "w"], ["hidden"]), onnx.helper.make_node("Relu", ["hidden"], ["r"]),
+             onnx.helper.make_node("Gemm", ["r", "v"], ["classes"])]
+    graph = onnx.helper.make_graph(
+        nodes, "linear", [onnx.helper.make_tensor_value_info("images", onnx.TensorProto.FLOAT, ["batch", 3, 16, 16])],
+        [onnx.helper.make_tensor_value_info("classes", onnx.TensorProto.FLOAT, ["batch", 10])],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(last, "v")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} "
+                      """"$1" "$2" "$(printf %s "$3" | sed s/optimise=True/optimise=False/)" "$4"\n""")
+    python.chmod(0o755)
+    done = subprocess.run([PROGRAM, "compress", "--pairs", "6", model, "--data", unlabelled, "--max-accuracy-loss",
+                           "0.5", "--out", tmp_path / "small", "--engine", "onnxruntime", "--json"],
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "UNSTARVE_PYTHON": str(python)})
+    assert done.returncode == 0, done.stderr
+    steps = {step["name"]: step for step in json.loads(done.stdout)["steps"]}
+    assert steps["int8"]["reason"] == "engine onnxruntime computes no layer in int8"
+    assert steps["int8"]["int8_kernels"] == 0
+    assert steps["int8 weights"]["change"] == "2 linear layers"
+    assert steps["int8 weights"]["bytes"] < 0.3 * steps["original"]["bytes"]
+    assert steps["int8 weights"]["loss"]["share"] <= 0.5
 
 
 def test_errors(model, photographs, unlabelled, tmp_path):

@@ -207,6 +207,8 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
       .images = images.calibrate, .engine = engine, .program = options.program, .progress = progress, .stop = stop};
   Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration);
   result.layers = int8.layers;
+  report("int8 weights");
+  propose_int8_weights(ledger);
   report("bfloat16");
   propose_bfloat16(ledger);
   report("engines");

@@ -1,7 +1,8 @@
 #pragma once
 // `unstarve compress`: makes a trained model small and fast, step by step (step_ledger.h).
 //
-//   model ─▶ fold ─▶ int8 ─▶ fewer int8 layers, if the accuracy requires it ─▶ bfloat16 ─▶ engines ─▶ threads
+//   model ─▶ fold ─▶ int8 ─▶ fewer int8 layers, if the accuracy requires it ─▶ else int8 weights of linear layers
+//         ─▶ bfloat16 ─▶ engines ─▶ threads
 //
 // Threads: one caller; engines are processes of their own.
 // Files:   model.onnx, settings.json and ledger.json (docs/reference/models.md); model-7bits.onnx if model.onnx loses

@@ -238,4 +238,13 @@ Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const Eval
   return Int8Proposals(ledger, std::move(original), std::move(equalised), options).run(layers);
 }
 
+void propose_int8_weights(StepLedger& ledger) {
+  infer::Graph graph = ledger.best().graph();
+  if (std::ranges::find(graph.nodes, infer::OpKind::kQuantizeLinear, &infer::Node::kind) != graph.nodes.end()) return;
+  const std::vector<std::size_t> layers = infer::linear_layers(graph);
+  if (layers.empty()) return;
+  ledger.propose("int8 weights", fmt::format("{} linear layer{}", layers.size(), layers.size() == 1 ? "" : "s"),
+                 [&] { return ledger.with_graph(infer::quantise_weights(std::move(graph), layers)); });
+}
+
 }  // namespace unstarve

@@ -38,4 +38,8 @@ struct Int8Steps {
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
                        const CalibrationOptions& options);
 
+// Unless a step before has quantised activations: proposes to store the weights of linear layers as int8 and to compute
+// them in float32. Does nothing without such layers.
+void propose_int8_weights(StepLedger& ledger);
+
 }  // namespace unstarve

@@ -124,8 +124,7 @@ Int8Result quantise_trained(infer::Graph& graph, const ExportOptions& options) {
 }
 
 void store_int8_weights(infer::Graph& graph) {
-  std::vector<std::size_t> layers = infer::quantisable_layers(graph);
-  std::erase_if(layers, [&](std::size_t layer) { return graph.nodes[layer].kind == infer::OpKind::kConv; });
+  const std::vector<std::size_t> layers = infer::linear_layers(graph);
   if (layers.empty())
     throw Error(ErrorKind::kInput, fmt::format("export {}: found no Gemm or MatMul with constant float32 weights; "
                                                "expected at least one for --int8-weights",
