@@ -311,7 +311,11 @@ def test_errors(model, photographs, unlabelled, tmp_path):
         model_folder / "model-7bits.onnx", "--data", photographs, "--out", model_folder, code=2)
     assert "--max-accuracy-loss" in message(model, "--data", photographs, "--max-accuracy-loss", "2", "--out", out,
                                             code=2)
-    assert "Not a directory" in message(model, "--data", photographs, "--out", model, code=3)
+    few = resnet(tmp_path / "few.onnx", classes=5, size=SIZE)
+    assert f"compress {few}: the model has 5 classes and the data 100" in message(few, "--data", photographs, "--out",
+                                                                                 out, code=3)
+    assert f"--out: found the file {model}; expected a folder, or a new name" in message(
+        model, "--data", photographs, "--out", model, code=2)
     assert not out.exists()
 
 

@@ -18,6 +18,7 @@
 #include "unstarve/jobs/compress/step_text.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
+#include "unstarve/jobs/inference/model_fit.h"
 #include "unstarve/jobs/inference/model_settings.h"
 #include "unstarve/jobs/prepare/digest.h"
 #include "unstarve/observe/machine.h"
@@ -45,8 +46,17 @@ void check_options(const CompressOptions& options) {
                 fmt::format("--out: found the file {}; expected a folder, or a new name", options.out.string()));
 }
 
+// The name of the engine for the first steps. Throws if the model does not classify images, with `what` of the error.
+std::string first_engine_of(const infer::Graph& graph, const CompressOptions& options, const std::string& what) {
+  const GraphFile file(graph);
+  const auto engine = first_engine(options.engine, options.program, file.path());
+  (void)sample_shape(what, engine->model(), 0);
+  return engine->name();
+}
+
 AccuracyImages images_of(const CompressOptions& options, const std::optional<Normalisation>& of_model) {
   AccuracyImages images;
+  images.what = "compress " + options.model.string();
   images.calibration = open_images(options.data, of_model);
   const std::uint64_t all = images.calibration.size();
   if (!options.val && all < 2)
@@ -194,7 +204,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
         evaluation_pipeline(images.evaluation.data, static_cast<int>(shape[3]), 1).output.normalisation;
   const std::vector<EngineCommand> engines = engines_named(options.engine, options.program);
   const EngineSettings settings{1, read_topology().usable(), 1};
-  const std::string engine = first_engine(options.engine, options.program, GraphFile(original).path())->name();
+  const std::string engine = first_engine_of(original, options, images.what);
   StepLedger ledger(original,
                     {engine, options.program, settings, options.max_accuracy_loss, {.most_pairs = options.pairs}},
                     images, progress, stop);
