@@ -193,6 +193,8 @@ def test_errors(model, quantised, photographs, tmp_path):
     assert "--int8-weights: found --int8" in message(model, out, "--int8", photographs, "--int8-weights", code=2)
     assert ("found --weight-bits or --signed-activations for a model in float32; expected them with --int8, or for a "
             "checkpoint of training with --qat") in message(model, out, "--weight-bits", 7, code=2)
+    assert "The layers are quantised: prune the model in float32" in message(quantised[1], out, "--prune-channels", 0.5,
+                                                                             code=3)
     assert str(tmp_path / "none") in message(model, out, "--int8", tmp_path / "none", code=3)
     assert str(tmp_path / "empty") in message(model, out, "--int8", tmp_path / "empty", code=3)
     assert "found no Conv, Gemm or MatMul with constant float32 weights" in message(

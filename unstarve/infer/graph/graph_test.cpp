@@ -201,7 +201,7 @@ TEST_CASE("unsupported operators are listed with up to eight nodes each") {
   all.add("Loop", "l");
   CHECK(error_message([&] { all.check(); }) ==
         "found 2 unsupported operators: Loop (node 'l'); Sin (nodes 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', "
-        "and 2 more); expected only operators of docs/reference/models.md");
+        "and 2 more); expected only those of the reference \"Model files\" (docs/reference/models.md)");
 }
 
 }  // namespace unstarve::infer
