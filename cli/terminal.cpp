@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/utf8.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/dataset/notice.h"
 
@@ -31,6 +32,19 @@ std::string kind_of(const std::string& text) {
   for (std::string word; words >> word;)
     if (word.find_first_of("/0123456789") == std::string::npos) kind += word + " ";
   return kind;
+}
+
+// Names from files in an error may control the terminal, or not be UTF-8. Lines of the message stay.
+std::string printable_lines(const std::string& message) {
+  std::istringstream lines(message);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (!is_utf8(line))
+      std::ranges::replace_if(
+          line, [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
+    text += (text.empty() ? "" : "\n") + printable(line);
+  }
+  return text;
 }
 
 }  // namespace
@@ -86,7 +100,7 @@ void print_error(bool json, const char* kind, const std::string& message) {
   const nlohmann::json error{{"error", {{"kind", kind}, {"message", message}}}};
   // A message may contain names of files, or text of damaged files, that are not UTF-8.
   if (json) fmt::print("{}\n", error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  fmt::print(stderr, "unstarve: {}\n", message);
+  fmt::print(stderr, "unstarve: {}\n", printable_lines(message));
 }
 
 int terminal_width() { return isatty(STDOUT_FILENO) ? columns_of(STDOUT_FILENO, 120) : 120; }

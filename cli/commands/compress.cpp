@@ -8,7 +8,9 @@ namespace {
 
 int run_compress_command(const Arguments& arguments, const std::string& command_line) {
   check_outputs(arguments, {"--report"});
-  check_output_folder(arguments.text("--out"));
+  const std::filesystem::path out = arguments.text("--out");
+  if (std::error_code none; !std::filesystem::exists(out, none) || std::filesystem::is_directory(out, none))
+    check_output_folder(out);  // run_compress() has the error for a file
   CompressOptions options;
   options.model = arguments.text("MODEL");
   options.import.model = arguments.text("--model");
@@ -38,8 +40,9 @@ Command compress_command() {
           "Make a trained model small and fast",
           "Folds batch norms and constants, quantises for int8, and tries bfloat16, other engines and fewer threads. "
           "Every step is compared with the best model so far: speed in interleaved runs on this machine, accuracy on "
-          "images that are not used for calibration. A step that makes the model neither faster nor smaller, or that "
-          "loses too much accuracy, is reverted. If int8 in all layers loses too much accuracy, some layers stay in "
+          "images that are not used for calibration. A step is kept if the model is faster, or smaller and not slower, "
+          "and does not lose too much accuracy; else it is reverted. If int8 in all layers loses too much accuracy, "
+          "some layers stay in "
           "float32. Writes an ONNX file, its settings, and the ledger with the result of every step.",
           "  unstarve compress checkpoints/ --data photos/train --val photos/val --out small/\n"
           "  unstarve compress resnet50.safetensors --model resnet50 --data photos/train --val photos/val \\\n"

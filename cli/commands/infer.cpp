@@ -16,7 +16,7 @@ int run_infer_command(const Arguments& arguments, const std::string&) {
   options.data = data.spec;
   options.is_spec = data.is_spec;
   options.out = arguments.text("--out");
-  options.engine = arguments.text("--engine", options.engine);
+  options.engine = arguments.text("--engine");
   options.program = program_path();
   options.batch = static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 16));
   options.image_size = static_cast<int>(arguments.integer("--image-size", 0, 8, 4096));
@@ -35,8 +35,9 @@ Command infer_command() {
       "infer",
       "Predict the class of every image with an ONNX model",
       "Prepares the images in the same way as the evaluations of train, keeps several batches in flight, and writes "
-      "one row per sample. The engine, the number of streams and the batch size are chosen by a measurement of some "
-      "seconds. An engine that crashes is not used. --resume continues an interrupted run.",
+      "one row per sample. The engine, the number of streams and the batch size are those of settings.json, which "
+      "compress writes next to its model; without it, they are chosen by a measurement of some seconds. An engine that "
+      "crashes is not used. --resume continues an interrupted run.",
       "  unstarve infer model.onnx photos/ --out predictions.csv --top 5\n"
       "  unstarve infer model.onnx photos/val --json\n"
       "  unstarve infer model.onnx eval.yaml --out outputs.npy --engine openvino --batch 8 --resume",
@@ -47,8 +48,8 @@ Command infer_command() {
        {"--out", "FILE", "",
         "write the predictions: .csv or .parquet (index, name, label, class, probability), or .npy (all outputs)",
         false, Completes::kPath},
-       engine_option(),
-       {"--batch", "N", "batch size of the model, else the fastest", "samples per batch"},
+       engine_option("that of settings.json next to the model, else auto"),
+       {"--batch", "N", "batch size of the model or settings.json, else the fastest", "samples per batch"},
        {"--image-size", "PX", "size of the model", "side length of the images, for a model with a dynamic size"},
        {"--top", "N", "1", "number of classes per row, most probable first"},
        {"--resume", "", "", "continue an interrupted run with the same --out"},

@@ -20,10 +20,10 @@ inline Option model_argument() {
           "",      "folder of checkpoints, weights (.safetensors), TorchScript (.pt) or ONNX (.onnx)",
           true,    Completes::kPath};
 }
-inline Option engine_option() {
+inline Option engine_option(const char* fallback = "auto") {
   return {"--engine",
           "NAME",
-          "auto",
+          fallback,
           "engine: openvino, onnxruntime, or the faster of these (auto); tensorrt, or libtorch for comparison, only "
           "on request",
           false,

@@ -64,8 +64,8 @@ Command models_command() {
            {.name = "--weights",
             .value = "FILE...",
             .fallback = "",
-            .help = "checkpoints, folders of them, torchvision weights, TorchScript or ONNX files; NAME=FILE for a "
-                    "file that does not name its network",
+            .help = "checkpoints, folders of them, torchvision weights, TorchScript or ONNX files; NAME=FILE for "
+                    "weights that do not name their network, and to name TorchScript and ONNX files in the table",
             .completes = Completes::kPath,
             .several = true},
            {"--val", "DATA", "", "validation data, to measure the accuracy of the networks with weights", false,

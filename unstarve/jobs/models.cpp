@@ -22,7 +22,7 @@
 namespace unstarve {
 namespace {
 
-constexpr int kDefaultClasses = 1000;
+constexpr int kDefaultClasses = 1000;  // those of ImageNet
 // Shares of the time of measurements, and of the progress.
 constexpr double kLatencyShare = 0.7, kPrepared = 0.3;
 constexpr double kAccuracyEngineSeconds = 1;  // in which run_infer() chooses streams and batch
@@ -100,7 +100,8 @@ class ModelsRun {
     row.weight_bytes = graph.constant_bytes();
     const infer::Shape& output = graph.value(graph.outputs.at(0)).type.shape;
     row.classes = output.size() == 2 ? output[1] : 0;
-    row.published = published_accuracy(row.network, options_.image_size);
+    if (row.weights.empty() && row.classes == kDefaultClasses)  // a file may have another network with the same name
+      row.published = published_accuracy(row.network, options_.image_size);
     prepared.file = std::make_unique<GraphFile>(graph);
     return prepared;
   }

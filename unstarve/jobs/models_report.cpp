@@ -42,11 +42,14 @@ const char* front_text(const ModelRow& row) {
   return *row.front ? "front" : "";
 }
 
-// The network, with the file of its weights if another row has the same network.
+// The network; with the file of its weights if another row has the same network, with the path if also the same file.
 std::string label_of(const ModelsResult& r, const ModelRow& row) {
-  const auto same = std::ranges::count(r.rows, row.network, &ModelRow::network);
-  return same > 1 && !row.weights.empty() ? fmt::format("{} ({})", row.network, row.weights.filename().string())
-                                          : row.network;
+  const auto is_network = [&](const ModelRow& other) { return other.network == row.network; };
+  if (row.weights.empty() || std::ranges::count_if(r.rows, is_network) < 2) return row.network;
+  const auto file = row.weights.filename();
+  const auto is_file = [&](const ModelRow& other) { return is_network(other) && other.weights.filename() == file; };
+  const bool named = !file.empty() && std::ranges::count_if(r.rows, is_file) < 2;  // "": a folder, as "checkpoints/"
+  return fmt::format("{} ({})", row.network, (named ? file : row.weights).string());
 }
 
 bool has_accuracy(const ModelsResult& r) {

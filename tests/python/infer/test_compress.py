@@ -2,11 +2,14 @@
 
 import json
 import os
+import shutil
 import subprocess
+import sys
 
 import pytest
 from export_support import checked, require_openvino
 
+np = pytest.importorskip("numpy")
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("openvino")
@@ -98,6 +101,76 @@ def test_the_files_are_those_of_the_result(compressed, photographs):
     assert done.returncode == 0, done.stderr
 
 
+def infer(model, data, *options, code=0):
+    done = subprocess.run([PROGRAM, "infer", model, data, "--json", *map(str, options)], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.fixture
+def copied(compressed, tmp_path):
+    """The result in a folder of its own, and a function that changes its settings."""
+    folder = tmp_path / "small"
+    shutil.copytree(compressed[1], folder)
+    file = folder / "settings.json"
+
+    def change(**fields):
+        file.write_text(json.dumps({**json.loads(file.read_text()), **fields}))
+
+    return folder, change
+
+
+def test_infer_uses_the_settings_that_the_ledger_chose(copied, photographs):
+    folder, change = copied
+    model, file = folder / "model.onnx", str(folder / "settings.json")
+    change(engine="onnxruntime", throughput={"streams": 1, "threads": 1, "batch": 3, "precision": "float32"})
+    result, errors = infer(model, photographs)
+    assert (result["engine"], result["streams"], result["threads"], result["batch"]) == ("onnxruntime", 1, 1, 3)
+    assert result["settings"] == {"file": file, "used": ["engine", "precision", "streams", "threads", "batch"]}
+    assert "settings.json" not in errors
+    done = subprocess.run([PROGRAM, "infer", model, photographs], capture_output=True, text=True, check=False)
+    assert f"settings  engine, precision, streams, threads, batch of {file}\n" in done.stdout
+
+    result, _ = infer(model, photographs, "--batch", 5)
+    assert (result["engine"], result["batch"]) == ("onnxruntime", 5)
+    assert result["settings"]["used"] == ["engine", "precision"]
+    result, _ = infer(model, photographs, "--engine", "openvino", "--batch", 5)
+    assert (result["engine"], result["settings"]) == ("openvino", None)
+    change(cpus=json.loads((folder / "settings.json").read_text())["cpus"] + 1)
+    result, _ = infer(model, photographs)
+    assert (result["engine"], result["settings"]["used"]) == ("onnxruntime", ["engine", "precision"])
+
+
+def test_settings_of_another_model_are_not_used(copied, model, photographs):
+    folder, change = copied
+    (folder / "other.onnx").write_bytes(open(model, "rb").read())
+    result, errors = infer(folder / "other.onnx", photographs, "--batch", 4)
+    assert (result["settings"], errors) == (None, "")
+    (folder / "model.onnx").write_bytes(open(model, "rb").read())
+    result, errors = infer(folder / "model.onnx", photographs, "--batch", 4)
+    assert result["settings"] is None
+    assert f"{folder}/settings.json is of another version of {folder}/model.onnx: the engines are measured" in errors
+    (folder / "settings.json").write_text("[1, 2]")  # of another program
+    result, errors = infer(folder / "model.onnx", photographs, "--batch", 4)
+    assert (result["settings"], errors) == (None, "")
+
+
+def test_wrong_settings_are_one_message(copied, photographs, tmp_path):
+    folder, change = copied
+    change(throughput={"streams": 0, "threads": 1, "batch": 1, "precision": "float32"})
+    message = infer(folder / "model.onnx", photographs, code=3)[1]
+    assert message == (f"unstarve: read '{folder}/settings.json': throughput: \"streams\" is 0; expected 1 to 65536\n")
+    python = tmp_path / "bare"
+    python.write_text('#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n')
+    python.chmod(0o755)
+    change(engine="onnxruntime", throughput={"streams": 1, "threads": 1, "batch": 1, "precision": "float32"})
+    done = subprocess.run([PROGRAM, "infer", folder / "model.onnx", photographs], capture_output=True, text=True,
+                          check=False, env={**os.environ, "UNSTARVE_PYTHON": str(python)})
+    assert done.returncode == 4
+    assert f"The engine is that of {folder}/settings.json; --engine auto uses another one" in done.stderr
+
+
 def test_the_result_is_compared_with_the_original(compressed):
     result, _ = compressed
     assert result["speed"]["pairs"] >= 10
@@ -162,6 +235,61 @@ def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_
     assert 1 <= int(fewer["change"].split(" of 11 layers")[0]) < 11
 
 
+def test_int8_on_other_processors_is_checked(model, unlabelled, tmp_path):
+    """As on a processor with VNNI, whose int8 is then limited to AVX2."""
+    out = tmp_path / "small"
+
+    def portability(bound, *options):
+        report = tmp_path / "r.html"
+        done = subprocess.run([PROGRAM, "compress", "--pairs", "6", model, "--data", unlabelled, "--max-accuracy-loss",
+                               str(bound), "--out", out, "--report", report, *options], capture_output=True, text=True,
+                              check=False, env={**os.environ, "UNSTARVE_VNNI": "1"})
+        assert done.returncode == 0, done.stderr
+        result = json.loads((out / "ledger.json").read_text())
+        assert "weights of 7 bits" not in result["steps"][2]["change"]
+        return result["portability"], done.stdout, report.read_text()
+
+    (out).mkdir()
+    (out / "model-7bits.onnx").write_text("of an earlier run")
+    found, text, page = portability(0.9)
+    assert found["failure"] is None and found["loss"]["images"] == 50
+    assert found["seven_bits_loss"] is None and found["seven_bits_model"] is None
+    assert "without VNNI " in text and "measured in OpenVINO with AVX2 only" in text
+    assert "On x86 processors without VNNI: " in page and "measured in OpenVINO with AVX2 only" in page
+    assert "layers are computed in int8: " in page and "streams/threads/batch" in page
+    assert not (out / "model-7bits.onnx").exists()
+
+
+def test_weights_of_linear_layers_are_tried_if_int8_is_reverted(unlabelled, tmp_path):
+    """In ONNX Runtime without its optimisations, which computes nothing in int8."""
+    model = tmp_path / "linear.onnx"
+    weights = np.random.default_rng(1).normal(0, 0.05, (3 * 16 * 16, 512)).astype(np.float32)
+    last = np.random.default_rng(2).normal(0, 0.05, (512, 10)).astype(np.float32)
+    nodes = [onnx.helper.make_node("Flatten", ["images"], ["flat"]),
+             onnx.helper.make_node("Gemm", ["flat", "w"], ["hidden"]), onnx.helper.make_node("Relu", ["hidden"], ["r"]),
+             onnx.helper.make_node("Gemm", ["r", "v"], ["classes"])]
+    graph = onnx.helper.make_graph(
+        nodes, "linear", [onnx.helper.make_tensor_value_info("images", onnx.TensorProto.FLOAT, ["batch", 3, 16, 16])],
+        [onnx.helper.make_tensor_value_info("classes", onnx.TensorProto.FLOAT, ["batch", 10])],
+        [onnx.numpy_helper.from_array(weights, "w"), onnx.numpy_helper.from_array(last, "v")])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), model)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} "
+                      """"$1" "$2" "$(printf %s "$3" | sed s/optimise=True/optimise=False/)" "$4"\n""")
+    python.chmod(0o755)
+    done = subprocess.run([PROGRAM, "compress", "--pairs", "6", model, "--data", unlabelled, "--max-accuracy-loss",
+                           "0.5", "--out", tmp_path / "small", "--engine", "onnxruntime", "--json"],
+                          capture_output=True, text=True, check=False,
+                          env={**os.environ, "UNSTARVE_PYTHON": str(python)})
+    assert done.returncode == 0, done.stderr
+    steps = {step["name"]: step for step in json.loads(done.stdout)["steps"]}
+    assert steps["int8"]["reason"] == "engine onnxruntime computes no layer in int8"
+    assert steps["int8"]["int8_kernels"] == 0
+    assert steps["int8 weights"]["change"] == "2 linear layers"
+    assert steps["int8 weights"]["bytes"] < 0.3 * steps["original"]["bytes"]
+    assert steps["int8 weights"]["loss"]["share"] <= 0.5
+
+
 def test_errors(model, photographs, unlabelled, tmp_path):
     def message(*arguments, code):
         done = run(*arguments)
@@ -178,9 +306,16 @@ def test_errors(model, photographs, unlabelled, tmp_path):
     (model_folder / "model.onnx").write_bytes(open(model, "rb").read())
     own = message(model_folder / "model.onnx", "--data", photographs, "--out", model_folder, code=2)
     assert "whose model.onnx is the model itself" in own
+    (model_folder / "model.onnx").rename(model_folder / "model-7bits.onnx")
+    assert "whose model-7bits.onnx is the model itself" in message(
+        model_folder / "model-7bits.onnx", "--data", photographs, "--out", model_folder, code=2)
     assert "--max-accuracy-loss" in message(model, "--data", photographs, "--max-accuracy-loss", "2", "--out", out,
                                             code=2)
-    assert "Not a directory" in message(model, "--data", photographs, "--out", model, code=3)
+    few = resnet(tmp_path / "few.onnx", classes=5, size=SIZE)
+    assert f"compress {few}: the model has 5 classes and the data 100" in message(few, "--data", photographs, "--out",
+                                                                                 out, code=3)
+    assert f"--out: found the file {model}; expected a folder, or a new name" in message(
+        model, "--data", photographs, "--out", model, code=2)
     assert not out.exists()
 
 

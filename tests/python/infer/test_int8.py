@@ -4,6 +4,7 @@ follow those in float32."""
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,38 @@ def test_onnx_runtime_computes_the_layers_in_int8(quantised, tmp_path):
     assert "Conv" not in found and "FusedConv" not in found
 
 
+def test_the_kernels_of_onnx_runtime_are_reported(quantised, model, photographs):
+    def kernels(path):
+        done = subprocess.run([os.environ["UNSTARVE"], "infer", path, photographs, "--engine", "onnxruntime", "--batch",
+                               "4", "--json"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["kernels"]
+
+    found = kernels(quantised[1])  # the linear layer: as the version of ONNX Runtime decides
+    assert found["QLinearConv cpu_I8"] == 10 and sum(found.values()) == 11, found
+    assert kernels(model) == {"Conv cpu_F32": 10, "Gemm cpu_F32": 1}
+
+
+def test_an_engine_that_computes_nothing_in_int8_fails(model, photographs, tmp_path):
+    """ONNX Runtime without its optimisations, and without OpenVINO."""
+    (tmp_path / "openvino-2025.3.0.dist-info").mkdir()
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} "
+                      """"$1" "$2" "$(printf %s "$3" | sed s/optimise=True/optimise=False/)" "$4"\n""")
+    python.chmod(0o755)
+    environment = {"UNSTARVE_PACKAGES": f"{tmp_path}:{os.environ.get('UNSTARVE_PACKAGES', '')}"}
+    out = tmp_path / "o.onnx"
+    done = run_export(model, out, "--int8", photographs, "--json", environment=environment)
+    assert done.returncode == 0, done.stderr
+    int8 = json.loads(done.stdout)["int8"]
+    assert (int8["engine"], int8["int8_kernels"]) == ("onnxruntime", 10)
+    out.unlink()
+    done = run_export(model, out, "--int8", photographs, environment={**environment, "UNSTARVE_PYTHON": str(python)})
+    assert done.returncode == 3
+    assert "engine onnxruntime computes none of the 11 quantised layers in int8; expected at least one" in done.stderr
+    assert not out.exists()
+
+
 def test_scales_are_positive_and_weights_symmetric(quantised):
     graph = checked(quantised[1]).graph
     weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
@@ -169,6 +202,8 @@ def test_errors(model, quantised, photographs, tmp_path):
     assert "--int8-weights: found --int8" in message(model, out, "--int8", photographs, "--int8-weights", code=2)
     assert ("found --weight-bits or --signed-activations for a model in float32; expected them with --int8, or for a "
             "checkpoint of training with --qat") in message(model, out, "--weight-bits", 7, code=2)
+    assert "The layers are quantised: prune the model in float32" in message(quantised[1], out, "--prune-channels", 0.5,
+                                                                             code=3)
     assert str(tmp_path / "none") in message(model, out, "--int8", tmp_path / "none", code=3)
     assert str(tmp_path / "empty") in message(model, out, "--int8", tmp_path / "empty", code=3)
     assert "found no Conv, Gemm or MatMul with constant float32 weights" in message(

@@ -137,6 +137,61 @@ def test_random_networks_have_the_classes_of_the_weights_and_prevent_measured_fr
                                                                                                              True]
 
 
+@pytest.fixture(scope="session")
+def small(tmp_path_factory):
+    """An ONNX file of 10 classes for images of 32 px, in two folders, the second in int8."""
+    onnx = pytest.importorskip("onnx")
+    from onnx_models import resnet
+
+    folder = tmp_path_factory.mktemp("small")
+    (folder / "int8").mkdir()
+    resnet(folder / "model.onnx", classes=10, size=32)
+    done = run_export(folder / "model.onnx", folder / "int8/model.onnx", "--int8",
+                      "synthetic:classes=10,images=20,size=32,seed=1")
+    assert done.returncode == 0, done.stderr
+    assert onnx.load(folder / "int8/model.onnx").graph.name
+    return folder
+
+
+def test_a_file_in_int8_has_the_parameters_of_its_layers(small, tmp_path):
+    result = result_of("--weights", small / "model.onnx", small / "int8/model.onnx", "--size", 32)
+    rows = {row["weights"]: row["parameters"] for row in result["networks"]}
+    original = rows[str(small / "model.onnx")]
+    assert original > 10000
+    # The biases that correct the rounding are new.
+    assert original <= rows[str(small / "int8/model.onnx")] < 1.03 * original
+
+
+def test_files_of_the_user_have_no_published_accuracy(small, tmp_path):
+    named = tmp_path / "mobilenet_v2_0.5.onnx"
+    named.write_bytes((small / "model.onnx").read_bytes())
+    dynamic = tmp_path / "resnet18.onnx"
+    from onnx_models import resnet
+    resnet(dynamic, classes=1000, size=96)
+    result = result_of("--weights", dynamic, "--networks", "mobilenet_v2_0.5", "--size", 96)
+    rows = by_name(result)
+    assert rows["resnet18"]["published"] is None and rows["resnet18"]["front"] is None
+    assert rows["mobilenet_v2_0.5"]["published"] is not None
+    result = result_of("--networks", "mobilenet_v2_0.5", "--classes", 10, "--size", 96)
+    assert result["networks"][0]["published"] is None and result["front_by"] is None
+
+
+def test_files_with_the_same_name_are_told_apart_by_path_or_name(small):
+    files = [small / "model.onnx", small / "int8/model.onnx"]
+    done = run("--weights", *files, "--size", 32, *QUICK)
+    assert done.returncode == 0, done.stderr
+    for file in files:
+        assert f"model ({file})" in done.stdout
+    assert set(by_name(result_of("--weights", f"before={files[0]}", f"after={files[1]}", "--size", 32))) == {"before",
+                                                                                                            "after"}
+
+
+def test_an_onnx_file_of_another_size_names_the_option(small):
+    assert error_of("--weights", small / "model.onnx", code=2) == (
+        f"unstarve: --weights: {small / 'model.onnx'} has images of 32 pixels; expected 224, the value of --size. Pass "
+        "--size 32")
+
+
 def crashing_python(folder, condition="true"):
     """A Python interpreter whose process of an engine is killed by SIGFPE."""
     script = folder / "python"

@@ -150,6 +150,30 @@ def test_unsupported_operators_are_listed_all_together(tmp_path):
     assert not (tmp_path / "m.onnx").exists()
 
 
+def test_a_state_dict_is_converted_and_a_folder_needs_a_checkpoint(tmp_path):
+    def message(model, *options):
+        process = run_export(model, tmp_path / "o.onnx", *options)
+        assert process.returncode != 0
+        return process.stderr.strip()
+
+    state = tmp_path / "r.pth"
+    torch.save({"weight": torch.ones(3)}, state)
+    convert = f"unstarve.weights.convert('{state}', 'weights.safetensors') in Python"
+    assert message(state) == (
+        f"unstarve: read '{state}': found no TorchScript (PytorchStreamReader failed locating file constants.pkl: file "
+        f"not found); expected a file of torch.jit.save. Convert a state_dict with {convert}")
+    assert message(state, "--model", "resnet18").endswith(f"Remove --model, or convert a state_dict with {convert}")
+    folder = tmp_path / "ck"
+    folder.mkdir()
+    assert message(folder) == (
+        f"unstarve: read '{folder}': found no checkpoint; expected a file step-N.safetensors")
+    weights = folder / "m.safetensors"
+    weights.write_bytes(bytes(5))
+    assert message(folder).endswith(f"expected a file step-N.safetensors. Pass {weights}")
+    damaged = message(weights, "--model", "resnet18")
+    assert damaged.count(str(weights)) == 1, damaged
+
+
 class DividesByTheBatch(nn.Module):
     def forward(self, x):
         if x.size(0) > 100:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 
-def run_export(model, out, *options):
+def run_export(model, out, *options, environment=None):
     """The finished process."""
     command = [os.environ["UNSTARVE"], "export", str(model), "--out", str(out), *map(str, options)]
-    process = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    process = subprocess.run(command, capture_output=True, text=True, timeout=300,
+                             env={**os.environ, **(environment or {})})
     if process.returncode == 4 and "no libtorch" in process.stderr:
         pytest.skip("this build has no libtorch: " + process.stderr.strip())
     return process

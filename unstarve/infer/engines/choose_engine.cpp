@@ -45,6 +45,7 @@ class SettingsSearch {
       : search_(search), engine_(engine), shape_(std::move(shape)), end_s_(end_s) {}
 
   EngineRate best() {
+    if (search_.settings) return measure(*search_.settings);
     const int fixed = fixed_batch(engine_.model());
     if (fixed > 0 && search_.batch > 0 && fixed != search_.batch)
       throw Error(ErrorKind::kArgument, fmt::format("batch: found {}; expected {}, the first dimension of the model's "

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -44,8 +45,9 @@ struct EngineSearch {
   std::filesystem::path model;
   // Of a sample, from the facts of the model; throws if the model does not fit.
   std::function<std::vector<std::int64_t>(const ModelFacts&)> shape;
-  int batch = 0;        // 0: several are tried
-  int most_batch = 64;  // of those that are tried
+  std::optional<EngineSettings> settings{};  // only these; nothing: the ones with most samples/s
+  int batch = 0;                             // 0: several are tried
+  int most_batch = 64;                       // of those that are tried
   int threads = 1;
   std::string precision = "float32";  // EngineSettings
   bool shares_cpus = false;           // a loader uses the same CPUs later

@@ -11,14 +11,27 @@ import os
 import queue
 import signal
 import sys
+import tempfile
 import threading
 
+# The operators of which the time of a network consists, by what they multiply: int8, int8 weights, or float32.
+PRODUCTS = {**dict.fromkeys(["QLinearConv", "ConvInteger", "QGemm", "QLinearMatMul", "MatMulInteger",
+                             "MatMulIntegerToFloat", "DynamicQuantizeMatMul"], "I8"),
+            "MatMulNBits": "W8",
+            **dict.fromkeys(["Conv", "FusedConv", "ConvTranspose", "Gemm", "FusedGemm", "MatMul", "FusedMatMul"],
+                            "F32")}
 TYPES = {"float": "float32", "double": "float64", "float16": "float16", "bfloat16": "bfloat16"}
 
 
 def facts(ports):
     return [{"name": port.name, "type": TYPES.get(port.type[7:-1], port.type[7:-1]),
              "shape": [side if isinstance(side, int) else -1 for side in port.shape]} for port in ports]
+
+
+def kernels(events):
+    """The number of convolutions and matrix products by operator, from a profile of one run."""
+    found = [event["args"]["op_name"] for event in events if event["name"].endswith("_kernel_time")]
+    return {f"{name} cpu_{PRODUCTS[name]}": found.count(name) for name in found if name in PRODUCTS}
 
 
 class Missing(Exception):
@@ -34,13 +47,15 @@ class Server:
         with self.lock:
             print(json.dumps(answer), file=self.answers, flush=True)
 
-    def open(self, threads, optimise, providers):
+    def open(self, threads, optimise, providers, profile=None):
         import onnxruntime
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 4
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         # Threads that wait in a loop would take the cores of the loader.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if profile:
+            options.enable_profiling, options.profile_file_prefix = True, profile
         if not optimise:
             options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         return onnxruntime.InferenceSession(self.path, options, providers=providers)
@@ -68,11 +83,15 @@ class Server:
                 "outputs": facts(session.get_outputs())}
 
     def compile(self, request):
-        import numpy
         if request["precision"] != "float32":
             raise ValueError(f"found precision {request['precision']}; expected float32")
+        with tempfile.TemporaryDirectory() as folder:
+            return self.compile_and_run(request, os.path.join(folder, "profile"))
+
+    def compile_and_run(self, request, profile):
+        import numpy
         self.session = self.open(max(1, request["threads"] // request["streams"]), optimise=True,
-                                 providers=self.providers())
+                                 providers=self.providers(), profile=profile)
         used = self.session.get_providers()
         if self.engine == "tensorrt" and used[0] != "TensorrtExecutionProvider":  # its libraries were not loaded
             raise Missing(f"ONNX Runtime uses {used[0]}; expected TensorrtExecutionProvider. Run: pip install tensorrt")
@@ -80,6 +99,8 @@ class Server:
         self.shape = request["shape"]
         sample = numpy.zeros(self.shape, numpy.float32)
         self.output_shape = list(self.session.run([self.output], {self.input: sample})[0].shape)
+        with open(self.session.end_profiling(), encoding="utf-8") as file:
+            events = json.load(file)
         for _ in self.threads:  # those of the settings before
             self.waiting.put(None)
         for thread in self.threads:
@@ -87,7 +108,9 @@ class Server:
         self.threads = [threading.Thread(target=self.work, daemon=True) for _ in range(request["streams"])]
         for thread in self.threads:
             thread.start()
-        return {"output_shape": self.output_shape, "precision": "", "kernels": {}}
+        # TensorRT computes a part of the model as one node.
+        return {"output_shape": self.output_shape, "precision": "",
+                "kernels": kernels(events) if self.engine == "onnxruntime" else {}}
 
     def bind(self, request):
         import numpy

@@ -50,9 +50,16 @@ std::vector<std::size_t> Graph::producers() const {
 }
 
 std::int64_t Graph::parameters() const {
+  std::vector<bool> counts(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) counts[i] = is_float(values[i].type.element);
+  for (const Node& node : nodes) {
+    if (node.kind != OpKind::kQuantizeLinear && node.kind != OpKind::kDequantizeLinear) continue;
+    counts[node.inputs[0]] = true;   // weights in int8
+    counts[node.inputs[1]] = false;  // their scale
+  }
   std::int64_t count = 0;
-  for (const Value& value : values)
-    if (value.constant && is_float(value.type.element)) count += element_count(value.type.shape).value_or(0);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (values[i].constant && counts[i]) count += element_count(values[i].type.shape).value_or(0);
   return count;
 }
 

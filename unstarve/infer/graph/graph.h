@@ -68,7 +68,7 @@ struct Graph {
   // For each value, the index of the node that computes it; kNoNode: none.
   static constexpr std::size_t kNoNode = static_cast<std::size_t>(-1);
   [[nodiscard]] std::vector<std::size_t> producers() const;
-  // Number of values of float constants, and bytes of all constants.
+  // Number of values of float constants and of quantised ones, without the scales; bytes of all constants.
   [[nodiscard]] std::int64_t parameters() const;
   [[nodiscard]] std::uint64_t constant_bytes() const;
 

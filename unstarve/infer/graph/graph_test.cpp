@@ -166,6 +166,19 @@ TEST_CASE("copies of a graph share their constants") {
   CHECK(graph.constant_bytes() == 4 * (72 + 16));
 }
 
+TEST_CASE("weights in int8 are parameters, and their scales are not") {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {ElementType::kFloat32, {kBatch, 8}});
+  const ValueId weights = graph.add_constant("weights", {{ElementType::kInt8, {3, 8}}, std::vector<std::uint8_t>(24)});
+  const ValueId scales = graph.add_constant("scales", make_tensor({3}, std::vector<float>{1, 2, 3}));
+  const ValueId dequantised =
+      graph.add_node("dequantised", OpKind::kDequantizeLinear, {weights, scales}, AxisAttributes{0});
+  const ValueId bias = graph.add_constant("bias", make_tensor({3}, std::vector<float>{1, 2, 3}));
+  graph.outputs = {graph.add_node("gemm", OpKind::kGemm, {x, dequantised, bias}, GemmAttributes{.transpose_b = true})};
+  CHECK(violation(graph).empty());
+  CHECK(graph.parameters() == 24 + 3);
+}
+
 TEST_CASE("halves convert to floats exactly") {
   const auto half = [](ElementType type, std::uint16_t bits) {
     const auto low = static_cast<std::uint8_t>(bits & 0xff), high = static_cast<std::uint8_t>(bits >> 8);
@@ -188,7 +201,7 @@ TEST_CASE("unsupported operators are listed with up to eight nodes each") {
   all.add("Loop", "l");
   CHECK(error_message([&] { all.check(); }) ==
         "found 2 unsupported operators: Loop (node 'l'); Sin (nodes 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', "
-        "and 2 more); expected only operators of docs/reference/models.md");
+        "and 2 more); expected only those of the reference \"Model files\" (docs/reference/models.md)");
 }
 
 }  // namespace unstarve::infer

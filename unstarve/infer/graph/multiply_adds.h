@@ -18,8 +18,8 @@ namespace unstarve::infer {
 // Of one node; 0 for all but Conv, Gemm and MatMul.
 [[nodiscard]] double multiply_adds(const Graph& graph, const Node& node);
 
-// Values of float constants except means and variances of batch norms: the number of parameters in the literature,
-// before batch norms are folded.
+// Graph::parameters() without means and variances of batch norms: the number of parameters in the literature, before
+// batch norms are folded.
 [[nodiscard]] std::int64_t trained_parameters(const Graph& graph);
 
 }  // namespace unstarve::infer

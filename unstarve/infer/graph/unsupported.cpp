@@ -17,9 +17,9 @@ void UnsupportedOperators::check() const {
     if (nodes.size() > kListed) names.push_back(fmt::format("and {} more", nodes.size() - kListed));
     all.push_back(fmt::format("{} (node{} {})", op, nodes.size() > 1 ? "s" : "", fmt::join(names, ", ")));
   }
-  throw Error(ErrorKind::kInput,
-              fmt::format("found {} unsupported operator{}: {}; expected only operators of docs/reference/models.md",
-                          all.size(), all.size() > 1 ? "s" : "", fmt::join(all, "; ")));
+  throw Error(ErrorKind::kInput, fmt::format("found {} unsupported operator{}: {}; expected only those of the "
+                                             "reference \"Model files\" (docs/reference/models.md)",
+                                             all.size(), all.size() > 1 ? "s" : "", fmt::join(all, "; ")));
 }
 
 }  // namespace unstarve::infer

@@ -279,6 +279,12 @@ std::vector<std::size_t> quantisable_layers(const Graph& graph) {
   return layers;
 }
 
+std::vector<std::size_t> linear_layers(const Graph& graph) {
+  std::vector<std::size_t> layers = quantisable_layers(graph);
+  std::erase_if(layers, [&](std::size_t layer) { return graph.nodes[layer].kind == OpKind::kConv; });
+  return layers;
+}
+
 std::vector<ValueId> observed_activations(const Graph& graph, std::span<const std::size_t> layers) {
   std::vector<ValueId> values = quantisation_points(graph, layers);
   for (const std::size_t layer : layers) values.push_back(graph.nodes[layer].inputs[0]);  // for their means

@@ -25,6 +25,8 @@ namespace unstarve::infer {
 
 // Indices of the nodes that int8 can compute: Conv, Gemm and MatMul with constant float32 weights.
 [[nodiscard]] std::vector<std::size_t> quantisable_layers(const Graph& graph);
+// Those of them that are Gemm or MatMul.
+[[nodiscard]] std::vector<std::size_t> linear_layers(const Graph& graph);
 // The axis of a layer's weights along which output channels lie.
 [[nodiscard]] std::size_t channel_axis(const Node& layer);
 // Whether an operator other than a layer reads quantised activations too, where there are any.

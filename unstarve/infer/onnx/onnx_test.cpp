@@ -220,7 +220,7 @@ TEST_CASE("invalid models give errors that name the node") {
     model.add_node("Relu", {"x"}, {ModelWriter::integers("axes", {1})});
     CHECK(model.error() ==
           "read 'm.onnx': found 1 unsupported operator: Relu with the attribute axes (node 'n'); expected only "
-          "operators of docs/reference/models.md");
+          "those of the reference \"Model files\" (docs/reference/models.md)");
   }
   SECTION("a window larger than the image") {
     model.add_node("MaxPool", {"x"}, {ModelWriter::integers("kernel_shape", {9, 9})});

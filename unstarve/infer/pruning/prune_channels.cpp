@@ -31,11 +31,15 @@ void check_removable(const Graph& graph, const std::vector<LayerChannels>& layer
   std::string reasons;
   for (std::size_t i = 0; i < std::min(layers.size(), kListedLayers); ++i)
     reasons += fmt::format("\n  {}: {}", layers[i].name, layers[i].fixed);
+  const auto is_quantised = [](const Node& node) { return node.kind == OpKind::kDequantizeLinear; };
+  const bool quantised = std::ranges::any_of(graph.nodes, is_quantised);
   if (layers.size() > kListedLayers) reasons += fmt::format("\n  and {} more", layers.size() - kListedLayers);
-  throw Error(ErrorKind::kInput,
-              fmt::format("prune channels of {}: found none that can be removed in {} layers; expected at least one "
-                          "layer that neither is the last one nor has groups. Use another network.{}",
-                          graph.name, layers.size(), reasons));
+  throw Error(
+      ErrorKind::kInput,
+      fmt::format("prune channels of {}: found none that can be removed in {} layers; expected at least one "
+                  "layer that neither is the last one nor has groups. {}.{}",
+                  graph.name, layers.size(),
+                  quantised ? "The layers are quantised: prune the model in float32" : "Use another network", reasons));
 }
 
 }  // namespace

@@ -18,6 +18,9 @@
 #include "unstarve/jobs/compress/step_text.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/jobs/inference/graph_file.h"
+#include "unstarve/jobs/inference/model_fit.h"
+#include "unstarve/jobs/inference/model_settings.h"
+#include "unstarve/jobs/prepare/digest.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/order/sources.h"
 
@@ -33,17 +36,27 @@ fs::path model_path(const CompressOptions& options) { return options.out / "mode
 
 void check_options(const CompressOptions& options) {
   std::error_code ignored;  // of a file that does not exist
-  if (fs::equivalent(model_path(options), options.model, ignored))
-    throw Error(ErrorKind::kArgument, fmt::format("--out: found {}, whose model.onnx is the model itself; expected "
-                                                  "another folder",
-                                                  options.out.string()));
+  for (const fs::path& file : {model_path(options), options.out / kSevenBitsFile})
+    if (fs::equivalent(file, options.model, ignored))
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("--out: found {}, whose {} is the model itself; expected another folder",
+                              options.out.string(), file.filename().string()));
   if (fs::exists(options.out, ignored) && !fs::is_directory(options.out, ignored))
     throw Error(ErrorKind::kArgument,
                 fmt::format("--out: found the file {}; expected a folder, or a new name", options.out.string()));
 }
 
+// The name of the engine for the first steps. Throws if the model does not classify images, with `what` of the error.
+std::string first_engine_of(const infer::Graph& graph, const CompressOptions& options, const std::string& what) {
+  const GraphFile file(graph);
+  const auto engine = first_engine(options.engine, options.program, file.path());
+  (void)sample_shape(what, engine->model(), 0);
+  return engine->name();
+}
+
 AccuracyImages images_of(const CompressOptions& options, const std::optional<Normalisation>& of_model) {
   AccuracyImages images;
+  images.what = "compress " + options.model.string();
   images.calibration = open_images(options.data, of_model);
   const std::uint64_t all = images.calibration.size();
   if (!options.val && all < 2)
@@ -115,6 +128,7 @@ CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const Compres
   search.shape = [&](const ModelFacts&) { return trial.shape(); };
   search.threads = read_topology().usable();
   search.precision = trial.settings().precision;
+  search.shares_cpus = true;  // as `infer`, which uses these settings
   search.seconds = kThroughputSeconds;
   search.memory_bytes = static_cast<double>(read_machine_facts().memory_available_bytes);
   search.stop = stop;
@@ -122,16 +136,24 @@ CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const Compres
   return figures;
 }
 
-// The sums of a processor without VNNI overflow; this one has other instructions, which are switched off.
-std::optional<Portability> portability_of(StepLedger& ledger, const Int8Steps& int8) {
-  Trial& best = ledger.best();
-  if (!int8.seven_bits || best.engine() != "openvino" || sums_may_overflow()) return std::nullopt;
+// The sums of a processor without VNNI overflow; this one has other instructions, which are switched off. Only OpenVINO
+// has a setting for that.
+std::optional<Portability> portability_of(StepLedger& ledger, Int8Steps& int8) {
+  if (!int8.seven_bits || sums_may_overflow() || !read_machine_facts().has("avx2")) return std::nullopt;
+  Portability result;
   const auto loss_of = [&](const infer::Graph& graph) {
-    Trial capped(graph, best.engine(), best.settings(), ledger.options().program, "AVX2");
+    Trial capped(graph, "openvino", ledger.best().settings(), ledger.options().program, "AVX2");
     return accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().right(capped));
   };
-  Portability result{loss_of(best.graph()), std::nullopt};
-  if (result.loss.share > ledger.options().max_accuracy_loss) result.seven_bits = loss_of(*int8.seven_bits);
+  try {
+    result.loss = loss_of(ledger.best().graph());
+    if (result.loss.share <= ledger.options().max_accuracy_loss) return result;
+    result.seven_bits = loss_of(*int8.seven_bits);
+    result.seven_bits_model = std::move(int8.seven_bits);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
+    result.failure = error.what();
+  }
   return result;
 }
 
@@ -151,9 +173,12 @@ ReferenceSpeed compare_with_reference(const infer::Graph& original, Trial& best,
   return result;
 }
 
-// Of the best model, as `infer` and other programs need them.
-std::string settings_text(Trial& trial, const EngineRate& throughput, const Normalisation& normalisation) {
-  const Json json{{"model", "model.onnx"},
+// Of the best model, for `infer` (jobs/inference/model_settings.h) and programs that serve it.
+std::string settings_text(Trial& trial, const CompressOptions& options, const EngineRate& throughput,
+                          const Normalisation& normalisation) {
+  const Json json{{"model", model_path(options).filename().string()},
+                  {"model_sha256", digest_file(model_path(options), Checksum::kSha256)},
+                  {"cpus", read_topology().usable()},
                   {"engine", trial.engine()},
                   {"engine_version", trial.process().model().version},
                   {"latency", json_of(trial.settings())},
@@ -179,7 +204,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
         evaluation_pipeline(images.evaluation.data, static_cast<int>(shape[3]), 1).output.normalisation;
   const std::vector<EngineCommand> engines = engines_named(options.engine, options.program);
   const EngineSettings settings{1, read_topology().usable(), 1};
-  const std::string engine = first_engine(options.engine, options.program, GraphFile(original).path())->name();
+  const std::string engine = first_engine_of(original, options, images.what);
   StepLedger ledger(original,
                     {engine, options.program, settings, options.max_accuracy_loss, {.most_pairs = options.pairs}},
                     images, progress, stop);
@@ -190,8 +215,10 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   CompressResult result;
   const CalibrationOptions calibration{
       .images = images.calibrate, .engine = engine, .program = options.program, .progress = progress, .stop = stop};
-  const Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration);
+  Int8Steps int8 = propose_int8(ledger, folded.graph, images.calibration, calibration);
   result.layers = int8.layers;
+  report("int8 weights");
+  propose_int8_weights(ledger);
   report("bfloat16");
   propose_bfloat16(ledger);
   report("engines");
@@ -215,19 +242,22 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   result.max_accuracy_loss = options.max_accuracy_loss;
   result.steps = ledger.steps();
   result.speed = comparison.speed;
-  const auto last = std::ranges::find_if(result.steps.rbegin(), result.steps.rend(), [](const CompressStep& step) {
-    return step.state == StepState::kKept || step.state == StepState::kOriginal;
-  });
+  const CompressStep& last = step_of_result(result);
   result.loss =
-      last->loss.value_or(accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().original_right()));
+      last.loss.value_or(accuracy_loss(ledger.accuracy().original_right(), ledger.accuracy().original_right()));
   result.before = figures_of(before, comparison.before, result.steps.front(), options, stop);
-  result.after = figures_of(best, comparison.after, *last, options, stop);
+  result.after = figures_of(best, comparison.after, last, options, stop);
   result.out = options.out;
 
   fs::create_directories(options.out);
   write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
-  write_file_atomically(options.out / "settings.json",
-                        settings_text(best, result.after.throughput, *original.normalisation));
+  write_file_atomically(options.out / kModelSettingsFile,
+                        settings_text(best, options, result.after.throughput, *original.normalisation));
+  const fs::path seven_bits = options.out / kSevenBitsFile;
+  if (result.portability && result.portability->seven_bits_model)
+    write_file_atomically(seven_bits, infer::format_onnx(*result.portability->seven_bits_model));
+  else
+    fs::remove(seven_bits);  // of an earlier run, for another model.onnx
   write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
   return result;
 }

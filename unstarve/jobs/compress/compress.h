@@ -1,9 +1,12 @@
 #pragma once
 // `unstarve compress`: makes a trained model small and fast, step by step (step_ledger.h).
 //
-//   model ─▶ fold ─▶ int8 ─▶ fewer int8 layers, if the accuracy requires it ─▶ bfloat16 ─▶ engines ─▶ threads
+//   model ─▶ fold ─▶ int8 ─▶ fewer int8 layers, if the accuracy requires it ─▶ else int8 weights of linear layers
+//         ─▶ bfloat16 ─▶ engines ─▶ threads
 //
 // Threads: one caller; engines are processes of their own.
+// Files:   model.onnx, settings.json and ledger.json (docs/reference/models.md); model-7bits.onnx if model.onnx loses
+//          too much accuracy on processors without VNNI, else one of an earlier run is removed.
 // Failure: Error as import_model(), open_images(), calibrate() and StepLedger; Error(kArgument) if `out` would replace
 //          the model. The files of `out` are written at the end, each complete or not at all.
 
@@ -47,11 +50,15 @@ struct CompressedFigures {
   ModelSize size{};
 };
 
-// A result in int8 on x86 processors without VNNI, measured with fewer instructions on this one.
+// A result in int8 on x86 processors without VNNI, measured in OpenVINO with fewer instructions on this one.
 struct Portability {
-  ShareInterval loss{};                     // against the original
-  std::optional<ShareInterval> seven_bits;  // the loss with weights of 7 bits, if the result loses too much
+  std::string failure{};                           // why it was not measured; "": it was
+  ShareInterval loss{};                            // against the original
+  std::optional<ShareInterval> seven_bits{};       // with weights of 7 bits, if the result loses too much
+  std::optional<infer::Graph> seven_bits_model{};  // of `seven_bits`
 };
+// The file of Portability::seven_bits_model.
+inline constexpr const char* kSevenBitsFile = "model-7bits.onnx";
 
 // The original in libtorch and float32, which is how a training program would run it.
 struct ReferenceSpeed {
@@ -71,7 +78,7 @@ struct CompressResult {
   RatioInterval speed{};  // of the result, relative to the original
   ShareInterval loss{};
   ReferenceSpeed reference{};
-  std::optional<Portability> portability{};  // if OpenVINO computes int8 here by other instructions
+  std::optional<Portability> portability{};  // of int8 with weights of 8 bits, on a processor with VNNI
   std::filesystem::path out{};
 };
 

@@ -66,9 +66,23 @@ FiguresTable figures_table(const CompressResult& r) {
   add("latency p99, ms", figure(r.before.p99_ms), figure(r.after.p99_ms), "batch of 1, interleaved runs");
   add("throughput, img/s", format_rate(r.before.throughput.samples_per_s),
       format_rate(r.after.throughput.samples_per_s), "fastest streams and batch");
+  add("streams/threads/batch", settings_text(r.before.throughput.settings), settings_text(r.after.throughput.settings),
+      "of the throughput");
+  add("engine", fmt::format("{} {}", r.before.engine, r.before.engine_version),
+      fmt::format("{} {}", r.after.engine, r.after.engine_version), "");
   add("accuracy", percent(r.before.accuracy.share), percent(r.after.accuracy.share),
       r.labelled ? "share of the images" : "agreement with the original");
   return table;
+}
+
+// By which kernels the result is computed; empty: not reported.
+std::string kernels_sentence(const CompressResult& r) {
+  const CompressStep& step = step_of_result(r);
+  std::string kernels;
+  for (const auto& [kernel, layers] : step.kernels)
+    kernels += fmt::format("{}{} x {}", kernels.empty() ? "" : ", ", layers, kernel);
+  if (kernels.empty()) return {};
+  return fmt::format("{} of {} layers are computed in int8: {}.", int8_kernels(step), r.layers, kernels);
 }
 
 }  // namespace
@@ -96,6 +110,9 @@ Report report_of(const CompressResult& r, const std::string& command) {
           ? fmt::format("{:.2f} times as fast as the original in libtorch [{:.2f}, {:.2f}], which takes {:.3g} ms.",
                         r.reference.speed->ratio, r.reference.speed->low, r.reference.speed->high, r.reference.p50_ms)
           : "Not compared with libtorch: " + r.reference.failure);
+  if (std::string kernels = kernels_sentence(r); !kernels.empty()) section.notes.push_back(std::move(kernels));
+  for (const std::string& line : portability_lines(r))
+    section.notes.push_back("On x86 processors without VNNI: " + line + ".");
   report.curves.push_back(std::move(section));
   return report;
 }

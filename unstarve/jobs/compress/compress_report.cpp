@@ -9,7 +9,6 @@
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/compress/compress.h"
 #include "unstarve/jobs/compress/step_text.h"
-#include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -27,10 +26,6 @@ std::string step_line(const CompressStep& step, std::size_t width) {
 
 std::string column(const std::string& name, const std::string& before, const std::string& after) {
   return fmt::format("  {:<22} {:>14} {:>14}\n", name, before, after);
-}
-
-std::string settings_text(const EngineSettings& of) {
-  return fmt::format("{}/{}/{}", of.streams, of.threads, of.batch);
 }
 
 std::string figures_text(const CompressedFigures& a, const CompressedFigures& b) {
@@ -53,15 +48,17 @@ Json json_of(const ShareInterval& of) {
 Json json_of(const RatioInterval& of) {
   return {{"ratio", of.ratio}, {"low", of.low}, {"high", of.high}, {"pairs", of.pairs}};
 }
+Json json_of(const Portability& of);
 template <class T>
 Json json_of(const std::optional<T>& of) {
   return of ? json_of(*of) : Json();
 }
 
-int int8_kernels(const CompressStep& step) {
-  int layers = 0;
-  for (const auto& [kernel, count] : step.kernels) layers += is_int8_kernel(kernel) ? count : 0;
-  return layers;
+Json json_of(const Portability& of) {
+  return {{"loss", of.failure.empty() ? json_of(of.loss) : Json()},
+          {"seven_bits_loss", json_of(of.seven_bits)},
+          {"seven_bits_model", of.seven_bits ? Json(kSevenBitsFile) : Json()},
+          {"failure", of.failure.empty() ? Json() : Json(of.failure)}};
 }
 
 Json json_of(const CompressStep& step) {
@@ -108,10 +105,7 @@ std::string to_text(const CompressResult& r) {
   text += fmt::format("  {:<{}} {:<9} {:>19} {:>8} {:>9} {:>8}\n", "step", width, "state", "speed", "p50, ms",
                       "accuracy", "file");
   for (const CompressStep& step : r.steps) text += step_line(step, width);
-  const auto& kept = *std::ranges::find_if(r.steps.rbegin(), r.steps.rend(), [](const CompressStep& step) {
-    return step.state == StepState::kKept || step.state == StepState::kOriginal;
-  });
-  for (const auto& [kernel, layers] : kept.kernels) text += fmt::format("  {:>5} x {}\n", layers, kernel);
+  for (const auto& [kernel, layers] : step_of_result(r).kernels) text += fmt::format("  {:>5} x {}\n", layers, kernel);
   text += "\n" + figures_text(r.before, r.after);
   text += fmt::format("\nspeed        {:.2f} [{:.2f}, {:.2f}] of the original, {} pairs of interleaved runs\n",
                       r.speed.ratio, r.speed.low, r.speed.high, r.speed.pairs);
@@ -125,13 +119,10 @@ std::string to_text(const CompressResult& r) {
   if (r.loss.high > r.max_accuracy_loss)
     text += fmt::format("             {} images cannot exclude a loss above {}: pass more with --val\n", r.loss.count,
                         percent(r.max_accuracy_loss));
-  if (r.portability) {
-    text += fmt::format("without VNNI {} [{}, {}] of accuracy are lost, measured with AVX2 only\n",
-                        percent(r.portability->loss.share), percent(r.portability->loss.low),
-                        percent(r.portability->loss.high));
-    if (r.portability->seven_bits)
-      text += fmt::format("             weights of 7 bits lose {} there: export --int8 {} --weight-bits 7\n",
-                          percent(r.portability->seven_bits->share), printable(r.data));
+  std::string label = "without VNNI";
+  for (const std::string& line : portability_lines(r)) {
+    text += fmt::format("{:<12} {}\n", label, printable(line));
+    label.clear();
   }
   text += fmt::format("written      {}/model.onnx, settings.json, ledger.json\n", printable(r.out.string()));
   return text;
@@ -157,9 +148,7 @@ std::string to_json(const CompressResult& r) {
                     {"speed", json_of(r.reference.speed)},
                     {"p50_ms", r.reference.speed ? Json(r.reference.p50_ms) : Json()},
                     {"failure", r.reference.speed ? Json() : Json(r.reference.failure)}}},
-                  {"portability", r.portability ? Json{{"loss", json_of(r.portability->loss)},
-                                                       {"seven_bits_loss", json_of(r.portability->seven_bits)}}
-                                                : Json()},
+                  {"portability", json_of(r.portability)},
                   {"out", r.out.string()}};
   return dump(json, 2);
 }

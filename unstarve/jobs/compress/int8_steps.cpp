@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <utility>
@@ -216,7 +217,10 @@ std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs) {
   return layers;
 }
 
-bool sums_may_overflow() { return int8_sums_may_overflow(read_machine_facts()); }
+bool sums_may_overflow() {
+  if (const char* vnni = std::getenv("UNSTARVE_VNNI")) return std::string_view(vnni) != "1";
+  return int8_sums_may_overflow(read_machine_facts());
+}
 
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
                        const CalibrationOptions& options) {
@@ -231,6 +235,15 @@ Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const Eval
   CalibratedGraph original{graph, calibrate(graph, layers, images, options)};
   auto equalised = calibrate_equalised(graph, original.calibration, layers, images, options);
   return Int8Proposals(ledger, std::move(original), std::move(equalised), options).run(layers);
+}
+
+void propose_int8_weights(StepLedger& ledger) {
+  infer::Graph graph = ledger.best().graph();
+  if (std::ranges::find(graph.nodes, infer::OpKind::kQuantizeLinear, &infer::Node::kind) != graph.nodes.end()) return;
+  const std::vector<std::size_t> layers = infer::linear_layers(graph);
+  if (layers.empty()) return;
+  ledger.propose("int8 weights", fmt::format("{} linear layer{}", layers.size(), layers.size() == 1 ? "" : "s"),
+                 [&] { return ledger.with_graph(infer::quantise_weights(std::move(graph), layers)); });
 }
 
 }  // namespace unstarve

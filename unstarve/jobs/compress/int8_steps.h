@@ -28,6 +28,7 @@ struct Int8Steps {
 };
 
 // Whether sums of products of uint8 and int8 may overflow on this processor: those of 16 bits, on x86 without VNNI.
+// In tests, the environment variable UNSTARVE_VNNI (0 or 1) replaces the answer of the processor.
 [[nodiscard]] bool sums_may_overflow();
 
 // Proposes int8 for all layers of `graph`, first with the limits of its training, if it was trained for int8. If there
@@ -36,5 +37,9 @@ struct Int8Steps {
 // layer is taken from profiles of the engine, and its error by quantising it alone.
 Int8Steps propose_int8(StepLedger& ledger, const infer::Graph& graph, const EvaluationImages& images,
                        const CalibrationOptions& options);
+
+// Unless a step before has quantised activations: proposes to store the weights of linear layers as int8 and to compute
+// them in float32. Does nothing without such layers.
+void propose_int8_weights(StepLedger& ledger);
 
 }  // namespace unstarve

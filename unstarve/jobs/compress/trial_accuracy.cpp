@@ -26,9 +26,8 @@ std::vector<bool> equal(const std::vector<std::int64_t>& a, const std::vector<st
 TrialAccuracy::TrialAccuracy(const AccuracyImages& images, Trial& original, const Progress& progress,
                              const std::stop_token& stop)
     : images_(images), progress_(progress), stop_(stop) {
-  const std::string what = "compress " + original.graph().name;
-  classes_ = classes_of(what, original.process().compiled(), original.settings().batch);
-  has_labels_ = labels_fit(what, images.evaluation.data.spec, *images.evaluation.dataset, classes_);
+  classes_ = classes_of(images.what, original.process().compiled(), original.settings().batch);
+  has_labels_ = labels_fit(images.what, images.evaluation.data.spec, *images.evaluation.dataset, classes_);
   std::vector<std::int64_t> labels;
   const std::vector<std::int64_t> classes = predictions(original, &labels);
   labels_ = has_labels_ ? labels : classes;
@@ -39,15 +38,15 @@ std::vector<bool> TrialAccuracy::right(Trial& trial) {
   const std::vector<std::int64_t> classes = predictions(trial, nullptr);
   if (classes.size() != labels_.size())
     throw Error(ErrorKind::kInput,
-                fmt::format("compress {}: found {} images that can be read, then {}; expected the same images",
-                            trial.graph().name, labels_.size(), classes.size()));
+                fmt::format("{}: found {} images that can be read, then {}; expected the same images", images_.what,
+                            labels_.size(), classes.size()));
   return equal(classes, labels_);
 }
 
 std::vector<std::int64_t> TrialAccuracy::predictions(Trial& trial, std::vector<std::int64_t>* labels) {
   std::vector<std::int64_t> classes;
   const EngineSettings settings = trial.compile_for_throughput();
-  ImageRun run{"compress " + trial.graph().name};
+  ImageRun run{images_.what};
   run.images = images_.evaluate;
   run.skip = images_.skip;
   run.labels = has_labels_;
@@ -58,10 +57,9 @@ std::vector<std::int64_t> TrialAccuracy::predictions(Trial& trial, std::vector<s
                for (std::size_t i = 0; i < samples.ids.size(); ++i) {
                  const auto row = outputs.subspan(i * classes_, classes_);
                  if (!std::ranges::all_of(row, [](float value) { return std::isfinite(value); }))
-                   throw Error(
-                       ErrorKind::kInput,
-                       fmt::format("compress {}: the output for {} is not a finite number; expected finite numbers",
-                                   trial.graph().name, images_.evaluation.dataset->location(samples.ids[i])));
+                   throw Error(ErrorKind::kInput,
+                               fmt::format("{}: the output for {} is not a finite number; expected finite numbers",
+                                           images_.what, images_.evaluation.dataset->location(samples.ids[i])));
                  classes.push_back(std::ranges::max_element(row) - row.begin());
                  if (labels != nullptr) labels->push_back(samples.labels[i]);
                }
@@ -73,7 +71,7 @@ std::vector<std::int64_t> TrialAccuracy::predictions(Trial& trial, std::vector<s
 std::vector<float> TrialAccuracy::outputs(Trial& trial) {
   std::vector<float> rows;
   const EngineSettings settings = trial.compile_for_throughput();
-  ImageRun run{"compress " + trial.graph().name};
+  ImageRun run{images_.what};
   run.images = std::min(images_.calibrate, kComparedImages);
   run.stop = stop_;
   run_images({trial.process(), trial.image_size(), settings}, images_.calibration, run,

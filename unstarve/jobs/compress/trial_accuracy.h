@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "unstarve/jobs/compress/trial.h"
@@ -14,6 +15,7 @@
 namespace unstarve {
 
 struct AccuracyImages {
+  std::string what;  // "compress m.onnx", for errors
   EvaluationImages calibration;
   std::uint64_t calibrate = 0;  // images of them, chosen at random
   EvaluationImages evaluation;

@@ -131,8 +131,7 @@ Int8Result quantise_trained(infer::Graph& graph, const ExportOptions& options) {
 }
 
 void store_int8_weights(infer::Graph& graph) {
-  std::vector<std::size_t> layers = infer::quantisable_layers(graph);
-  std::erase_if(layers, [&](std::size_t layer) { return graph.nodes[layer].kind == infer::OpKind::kConv; });
+  const std::vector<std::size_t> layers = infer::linear_layers(graph);
   if (layers.empty())
     throw Error(ErrorKind::kInput, fmt::format("export {}: found no Gemm or MatMul with constant float32 weights; "
                                                "expected at least one for --int8-weights",
@@ -206,7 +205,7 @@ ExportResult run_export(const ExportOptions& options, const Progress& progress, 
     graph = std::move(pruning.graph);
     pruned = std::move(pruning.channels);
   }
-  const std::int64_t parameters = graph.parameters();  // those stored as int8 count as well
+  const std::int64_t parameters = graph.parameters();
   std::optional<Int8Result> int8;
   if (!graph.limits.empty())
     int8 = quantise_trained(graph, options);

@@ -18,6 +18,7 @@
 #include "unstarve/jobs/inference/engine_feed.h"
 #include "unstarve/jobs/inference/evaluation_pipeline.h"
 #include "unstarve/jobs/inference/model_fit.h"
+#include "unstarve/jobs/inference/model_settings.h"
 #include "unstarve/jobs/inference/prediction_output.h"
 #include "unstarve/jobs/inference/prediction_part.h"
 #include "unstarve/jobs/prepare/digest.h"
@@ -152,9 +153,24 @@ void check_finite(std::span<const float> outputs, const Dataset& dataset, std::u
                             model, dataset.location(id)));
 }
 
-EngineChoice choose(const InferOptions& options, std::uint64_t samples, const std::stop_token& stop) {
+// Uses what compress chose, unless options of the user decide. Returns the names of what is used.
+std::vector<std::string> use_settings(const ModelSettings& settings, const InferOptions& options,
+                                      EngineSearch& search) {
+  if (!options.engine.empty() && options.engine != settings.engine) return {};
+  std::vector<std::string> used{"engine", "precision"};
+  search.engines = engines_named(settings.engine, options.program);
+  search.precision = settings.throughput.precision;
+  if (options.batch == 0 && settings.cpus == search.threads) {
+    search.settings = settings.throughput;
+    used.insert(used.end(), {"streams", "threads", "batch"});
+  }
+  return used;
+}
+
+EngineChoice choose(const InferOptions& options, std::uint64_t samples, const std::stop_token& stop,
+                    InferResult& result) {
   EngineSearch search;
-  search.engines = engines_named(options.engine, options.program);
+  search.engines = engines_named(options.engine.empty() ? "auto" : options.engine, options.program);
   search.model = options.model;
   search.shape = [&](const ModelFacts& model) { return sample_shape(what_of(options), model, options.image_size); };
   search.batch = options.batch;
@@ -164,7 +180,17 @@ EngineChoice choose(const InferOptions& options, std::uint64_t samples, const st
   search.seconds = options.measure_seconds;
   search.memory_bytes = static_cast<double>(read_machine_facts().memory_available_bytes);
   search.stop = stop;
-  return choose_engine(search);
+  const std::optional<ModelSettings> settings = settings_next_to(options.model);
+  if (settings) result.from_settings = use_settings(*settings, options, search);
+  if (result.from_settings.empty()) return choose_engine(search);
+  result.settings_file = settings->file;
+  try {
+    return choose_engine(search);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kMissing || !options.engine.empty()) throw;
+    throw Error(ErrorKind::kMissing, fmt::format("{}\nThe engine is that of {}; --engine auto uses another one",
+                                                 error.what(), settings->file.string()));
+  }
 }
 
 // The number of the first samples that the rows cover; rows have ascending ids.
@@ -202,10 +228,9 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
   const auto samples = samples_of_sources(options.data, *dataset, read_topology().usable());
   const EvaluationData data{options.data, options.is_spec, normalisation_of(options.model)};
   if (progress) progress("measuring engines", 0);
-  EngineChoice choice = choose(options, samples->size(), stop);
-  EngineProcess& engine = *choice.engine;
-
   InferResult result;
+  EngineChoice choice = choose(options, samples->size(), stop, result);
+  EngineProcess& engine = *choice.engine;
   result.model = options.model.string();
   result.data = name_of_sources(options.data);
   result.engine = engine.name();

@@ -1,6 +1,8 @@
 #pragma once
 // `unstarve infer`: the predictions of an ONNX model for every sample of a data set.
 //
+// The engine and its settings are those that compress chose (model_settings.h), else they are chosen by measurement.
+//
 //   Loader ── batches ──▶ EngineProcess, several in flight ── outputs ──▶ PredictionPart ── at the end ──▶ --out
 //
 // Samples are prepared as the evaluation of `train` does: operations of the spec, else resize and centre crop to the
@@ -29,9 +31,9 @@ struct InferOptions {
   PipelineSpec data;            // source, filters, operations, normalisation, errors
   bool is_spec = false;         // whether `data` has operations and normalisation of its own
   std::filesystem::path out;    // "": no predictions are written
-  std::string engine = "auto";  // engine_table.h
+  std::string engine;           // engine_table.h; "": as settings_next_to() the model, else "auto"
   std::string program;          // path of this program
-  int batch = 0;                // 0: chosen by measurement
+  int batch = 0;                // 0: as settings_next_to() the model, else chosen by measurement
   int image_size = 0;           // 0: that of the model
   int top = 1;                  // classes per row
   bool resume = false;          // continue the run that was interrupted, if any
@@ -43,6 +45,8 @@ struct InferResult {
   EngineRate engine_rate;  // of the engine alone, as measured before the run
   CompiledFacts compiled;
   std::vector<LeftOutEngine> left_out;
+  std::filesystem::path settings_file;     // of compress; "": none was used
+  std::vector<std::string> from_settings;  // what it decided: "engine", "precision", "streams", "threads", "batch"
   int image_size = 0;
   Normalisation normalisation;
   std::size_t classes = 0;
@@ -69,10 +73,10 @@ struct InferResult {
 void top_classes(std::span<const float> outputs, std::span<float> pairs, std::vector<std::uint32_t>& scratch);
 
 [[nodiscard]] std::string to_text(const InferResult& result);
-// {model, data, engine, engine_version, precision, kernels, streams, threads, batch, image_size, mean, std, classes,
-// samples, resumed, bad, seconds, samples_per_s, limit ("engine" or "loader"), loader_wait, engine_wait (shares of the
-// time), engine_samples_per_s, labelled, accuracy, top, accuracy_top, out, left_out[]}; accuracies are null
-// without labels
+// {model, data, engine, engine_version, precision, kernels, streams, threads, batch, settings: {file, used[]} (null:
+// none was used), image_size, mean, std, classes, samples, resumed, bad, seconds, samples_per_s, limit ("engine" or
+// "loader"), loader_wait, engine_wait (shares of the time), engine_samples_per_s, labelled, accuracy, top,
+// accuracy_top, out, left_out[]}; accuracies are null without labels
 [[nodiscard]] std::string to_json(const InferResult& result);
 
 }  // namespace unstarve

@@ -29,6 +29,8 @@ std::string to_text(const InferResult& r) {
                       r.engine_version, r.compiled.precision.empty() ? "" : ", " + r.compiled.precision,
                       settings.streams, settings.streams == 1 ? "" : "s", settings.threads,
                       settings.threads == 1 ? "" : "s", settings.batch, r.engine_rate.samples_per_s);
+  if (!r.settings_file.empty())
+    text += fmt::format("settings  {} of {}\n", fmt::join(r.from_settings, ", "), r.settings_file.string());
   for (const auto& [kernel, layers] : r.compiled.kernels) text += fmt::format("kernel    {} x {}\n", layers, kernel);
   for (const LeftOutEngine& each : r.left_out) text += fmt::format("left out  {}\n", each.reason);
   text += fmt::format("samples   {} of {}{}{}\n", r.samples, r.data,
@@ -54,34 +56,37 @@ std::string to_json(const InferResult& r) {
   const EngineSettings& settings = r.engine_rate.settings;
   Json left_out = Json::array();
   for (const LeftOutEngine& each : r.left_out) left_out.push_back({{"engine", each.engine}, {"reason", each.reason}});
-  const Json json{{"model", r.model},
-                  {"data", r.data},
-                  {"engine", r.engine},
-                  {"engine_version", r.engine_version},
-                  {"precision", r.compiled.precision.empty() ? Json() : Json(r.compiled.precision)},
-                  {"kernels", r.compiled.kernels},
-                  {"streams", settings.streams},
-                  {"threads", settings.threads},
-                  {"batch", settings.batch},
-                  {"image_size", r.image_size},
-                  {"mean", r.normalisation.mean},
-                  {"std", r.normalisation.std},
-                  {"classes", r.classes},
-                  {"samples", r.samples},
-                  {"resumed", r.resumed},
-                  {"bad", r.bad},
-                  {"seconds", r.seconds},
-                  {"samples_per_s", r.samples_per_s()},
-                  {"limit", r.engine_limits() ? "engine" : "loader"},
-                  {"loader_wait", time_share(r.loader_wait_s, r)},
-                  {"engine_wait", time_share(r.engine_wait_s, r)},
-                  {"engine_samples_per_s", r.engine_rate.samples_per_s},
-                  {"labelled", r.labelled},
-                  {"accuracy", accuracy(r.correct)},
-                  {"top", r.top},
-                  {"accuracy_top", accuracy(r.correct_top)},
-                  {"out", r.out.empty() ? Json() : Json(r.out.string())},
-                  {"left_out", left_out}};
+  const Json json{
+      {"model", r.model},
+      {"data", r.data},
+      {"engine", r.engine},
+      {"engine_version", r.engine_version},
+      {"precision", r.compiled.precision.empty() ? Json() : Json(r.compiled.precision)},
+      {"kernels", r.compiled.kernels},
+      {"streams", settings.streams},
+      {"threads", settings.threads},
+      {"batch", settings.batch},
+      {"settings",
+       r.settings_file.empty() ? Json() : Json{{"file", r.settings_file.string()}, {"used", r.from_settings}}},
+      {"image_size", r.image_size},
+      {"mean", r.normalisation.mean},
+      {"std", r.normalisation.std},
+      {"classes", r.classes},
+      {"samples", r.samples},
+      {"resumed", r.resumed},
+      {"bad", r.bad},
+      {"seconds", r.seconds},
+      {"samples_per_s", r.samples_per_s()},
+      {"limit", r.engine_limits() ? "engine" : "loader"},
+      {"loader_wait", time_share(r.loader_wait_s, r)},
+      {"engine_wait", time_share(r.engine_wait_s, r)},
+      {"engine_samples_per_s", r.engine_rate.samples_per_s},
+      {"labelled", r.labelled},
+      {"accuracy", accuracy(r.correct)},
+      {"top", r.top},
+      {"accuracy_top", accuracy(r.correct_top)},
+      {"out", r.out.empty() ? Json() : Json(r.out.string())},
+      {"left_out", left_out}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -30,7 +30,24 @@ bool has_zoo_network(const fs::path& weights) {
   return fs::is_directory(weights) || weights.extension() == ".safetensors";
 }
 
+// With the size of the file, which must be the one that is compared. A dynamic one is set.
+infer::Graph import_onnx(const fs::path& file, int image_size) {
+  infer::Graph graph;
+  try {
+    graph = infer::import_model(file);
+  } catch (const Error&) {
+    return infer::import_model(file, {.image_size = image_size});  // the error of the same file, unless it is the size
+  }
+  const infer::Shape& shape = graph.value(graph.inputs.at(0)).type.shape;
+  if (shape.size() == 4 && shape[2] == shape[3] && shape[3] != image_size)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("--weights: {} has images of {} pixels; expected {}, the value of --size. Pass --size {}",
+                            file.string(), shape[3], image_size, shape[3]));
+  return graph;
+}
+
 infer::Graph import_weights(const CandidateNetwork& candidate, int image_size) {
+  if (candidate.weights.extension() == ".onnx") return import_onnx(candidate.weights, image_size);
   infer::ImportOptions options;
   options.image_size = image_size;
   try {
@@ -95,13 +112,13 @@ std::vector<CandidateNetwork> candidates_named(std::string_view list) {
 CandidateNetwork candidate_of_weights(const std::string& word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos || fs::exists(word)) return {"", word};
-  const std::string name = word.substr(0, equals);
-  try {
-    (void)parse_model_name(name);
-  } catch (const Error& error) {
-    throw Error(ErrorKind::kArgument, fmt::format("--weights {}: {}", word, error.what()));
-  }
-  return {name, word.substr(equals + 1)};
+  CandidateNetwork candidate{word.substr(0, equals), word.substr(equals + 1)};
+  if (has_zoo_network(candidate.weights)) try {
+      (void)parse_model_name(candidate.network);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::kArgument, fmt::format("--weights {}: {}", word, error.what()));
+    }
+  return candidate;
 }
 
 CandidateGraph import_candidate(const CandidateNetwork& candidate, const CandidateShape& shape) {
@@ -115,11 +132,14 @@ CandidateGraph import_candidate(const CandidateNetwork& candidate, const Candida
     }
   }
   infer::Graph graph = import_weights(candidate, shape.image_size);
-  const std::string name = has_zoo_network(candidate.weights) ? graph.name : candidate.weights.stem().string();
-  if (!candidate.network.empty() && name != candidate.network)
-    throw Error(ErrorKind::kArgument, fmt::format("--weights: {} is a file of {}; expected weights of {}",
-                                                  candidate.weights.string(), name, candidate.network));
-  return {name, std::move(graph)};
+  std::string name = candidate.network;
+  if (has_zoo_network(candidate.weights)) {
+    name = graph.name;
+    if (!candidate.network.empty() && name != candidate.network)
+      throw Error(ErrorKind::kArgument, fmt::format("--weights: {} is a file of {}; expected weights of {}",
+                                                    candidate.weights.string(), name, candidate.network));
+  }
+  return {name.empty() ? candidate.weights.stem().string() : name, std::move(graph)};
 }
 
 }  // namespace unstarve

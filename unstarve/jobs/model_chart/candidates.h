@@ -16,7 +16,7 @@ namespace unstarve {
 
 // A network of the zoo with random weights, or with those of a file.
 struct CandidateNetwork {
-  std::string network;            // "": that of the weights
+  std::string network;            // "": that of the weights; ONNX and TorchScript have any name
   std::filesystem::path weights;  // any form of import_model.h; "": random
 };
 
@@ -25,7 +25,8 @@ struct CandidateNetwork {
 // "resnet18,mobilenet_v2_0.5"; the name `default` is replaced by default_networks(). Throws for a name that is unknown
 // or occurs twice.
 [[nodiscard]] std::vector<CandidateNetwork> candidates_named(std::string_view list);
-// "resnet18.safetensors", or "resnet18=weights.safetensors" for a file that does not name its network.
+// "resnet18.safetensors"; "resnet18=weights.safetensors" for a file that does not name its network; "NAME=FILE" with
+// any name for the row of an ONNX or TorchScript file.
 [[nodiscard]] CandidateNetwork candidate_of_weights(const std::string& word);
 
 struct CandidateGraph {

@@ -35,14 +35,21 @@ std::string first_line(const char* text) {
   return all.substr(0, all.find('\n'));
 }
 
-// Adds the path to errors of `body`.
+// Without the hints of libtorch that follow.
+std::string first_sentence(const char* text) {
+  const std::string line = first_line(text);
+  return line.substr(0, line.find(". "));
+}
+
+// Adds the path to errors of `body`, unless they have it.
 template <class Body>
 Graph with_path(const std::filesystem::path& path, Body&& body) {
   return translate_errors("read '" + path.string() + "'", [&] {
     try {
       return body();
     } catch (const Error& error) {
-      if (error.kind() != ErrorKind::kInput) throw;
+      const bool has_path = std::string_view(error.what()).starts_with("reading safetensors " + path.string());
+      if (error.kind() != ErrorKind::kInput || has_path) throw;
       throw bad_model(path, error.what());
     }
   });
@@ -141,7 +148,7 @@ Graph import_script(const ScriptFile& file) {
       throw Error(ErrorKind::kInput,
                   fmt::format("found no TorchScript ({}); expected a file of torch.jit.save. Convert a state_dict with "
                               "unstarve.weights.convert('{}', 'weights.safetensors') in Python",
-                              first_line(error.what_without_backtrace()), file.path.string()));
+                              first_sentence(error.what_without_backtrace()), file.path.string()));
     }
     module.eval();
     std::shared_ptr<torch::jit::Graph> script;
