@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/profile/long_steps.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/jobs/common/findings.h"
@@ -18,6 +20,7 @@
 #include "unstarve/jobs/common/trace_report.h"
 #include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/watch.h"
+#include "unstarve/observe/block_bootstrap.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -260,6 +263,29 @@ std::string slowdown_text(const SlowdownCheck& check, double slowdown) {
                      meaning);
 }
 
+// What a mean and a median do not show.
+std::vector<std::string> step_notes(const std::vector<double>& seconds) {
+  constexpr std::size_t kFewest = 8;
+  std::vector<std::string> notes;
+  if (seconds.size() < kFewest) return notes;
+  if (const LongSteps pauses = long_steps(seconds, kLongStep); !pauses.indexes.empty()) {
+    longest += fmt::format("; {} of {} take more than {} times the median, and exceed it by {} of the time",
+                           pauses.indexes.size(), seconds.size(), kLongStep, format_percent(pauses.share));
+  }
+  // A file that was written by hand may have any durations.
+  if (std::ranges::all_of(seconds, [](double step) { return step > 0 && step < 1e9; }) && drifts(seconds)) {
+    const std::span<const double> all(seconds);
+    const auto mean = [](std::span<const double> part) {
+      return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
+    };
+    notes.push_back(
+        fmt::format("not a steady state: steps of the first half of the run take {:.3f} s, those of the "
+                    "second half {:.3f} s",
+                    mean(all.first(all.size() / 2)), mean(all.subspan(all.size() / 2))));
+  }
+  return notes;
+}
+
 std::string slowdowns_text(const SlowdownChecks& checks) {
   if (checks.slowdown <= 0) return "";
   if (!checks.problem.empty()) return fmt::format("not confirmed: {}\n", checks.problem);
@@ -272,11 +298,14 @@ std::string slowdowns_text(const SlowdownChecks& checks) {
 }  // namespace
 
 std::string to_text(const WatchResult& result) {
+  std::string longest = fmt::format("long steps: slowest hundredth {:.3f} s and more, longest {:.3f} s",
+                                    quantile(seconds, 0.99), std::ranges::max(seconds));
   const RunProfile& profile = result.profile;
   const MachineUse& machine = profile.machine;
   std::string text = fmt::format("{}\n", verdict_of(result));
   text += findings_to_text(result.findings);
   if (profile.processes.empty()) return text;
+  notes.push_back(std::move(longest));
   text += fmt::format("\n{:<24} {:>7} {:>8} {:>9} {:>9} {:>9}\n", "process", "role", "cores", "no core", "memory",
                       "storage");
   int shown = 0;
@@ -314,9 +343,10 @@ std::string to_text(const WatchResult& result) {
     text += fmt::format("steps: about {:.2f} per second, typically {:.3f} s, single steps are unknown, by {}\n",
                         profile.steps.rate, 1 / profile.steps.rate, profile.steps.source);
   } else if (!profile.steps.source.empty()) {
+    const std::vector<double>& seconds = profile.steps.seconds;
     text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
-                        profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
-                        profile.steps.source);
+                        profile.steps.rate, median(seconds), quantile(seconds, 0.9), profile.steps.source);
+    for (const std::string& note : step_notes(seconds)) text += note + "\n";
   }
   if (const SufficientMachine enough = sufficient_machine(profile);
       enough.cores > 0 && profile.watching.seconds >= kShortestWatch) {
@@ -353,6 +383,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
     section.notes.push_back(fmt::format("At this speed, {} {} and {} of memory would be enough.", enough.cores,
                                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes)));
   }
+  for (const std::string& note : step_notes(profile.steps.seconds)) section.notes.push_back(note + ".");
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
   if (!profile.slowdowns.problem.empty())
     section.notes.push_back("The experiment has no result: " + profile.slowdowns.problem + ".");

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "unstarve/diagnose/rules/testing/run_profiles.h"
@@ -348,6 +349,47 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
   main.threads[0].run_delay_s = 8;
   profile.machine.affinity_cores = 8;
   CHECK_FALSE(found(profile).contains("spinning-threads"));
+}
+
+TEST_CASE("pauses between steps") {
+  RunProfile profile = run(5, {});
+  profile.steps = {"un.step()", 29, std::vector<double>(200, 0.01), 200};
+  CHECK(found(profile) == Names{});
+  for (std::size_t step = 24; step < 200; step += 25) profile.steps.seconds[step] = 0.61;
+  REQUIRE(found(profile) == Names{"step-pauses"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(8 * 0.6 / 6.8));
+  CHECK(finding.evidence.find("one in 25") != std::string::npos);
+  CHECK(finding.change.find("gc.freeze()") != std::string::npos);
+  // The stacks show what the pauses are.
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
+  finding = findings_of(profile)[0];
+  CHECK(finding.title == "evaluation stops the training");
+  CHECK(finding.evidence.find("evaluate() for 70 % of the time") != std::string::npos);
+  record(profile,
+         {{kMainThread, "save", "torch/serialization.py", 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
+  CHECK(found(profile) == Names{"checkpoint-stall"});
+  profile.stacks = {};
+  // Steps of two kinds, as of a loader with two workers; and a slow start.
+  profile.steps.seconds.assign(200, 0.01);
+  for (std::size_t step = 0; step < 200; step += 2) profile.steps.seconds[step] = 0.2;
+  CHECK(found(profile) == Names{});
+  profile.steps.seconds.assign(200, 0.01);
+  profile.steps.seconds[0] = profile.steps.seconds[1] = profile.steps.seconds[100] = 2;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("steps that become slower") {
+  RunProfile profile = run(5, {});
+  profile.steps = {"un.step()", 29, {}, 300};
+  for (int i = 0; i < 300; ++i) profile.steps.seconds.push_back(0.01 + 0.0002 * i);
+  REQUIRE(found(profile) == Names{"slowing-steps"});
+  CHECK(findings_of(profile)[0].evidence.find("0.016, 0.028, 0.040, 0.052 and 0.064 s") != std::string::npos);
+  profile.processes[0].run_delay_s = 5;  // for cores that other programs may use
+  CHECK(found(profile) == Names{});
+  profile.processes[0].run_delay_s = 0;
+  std::ranges::reverse(profile.steps.seconds);
+  CHECK(found(profile) == Names{});
 }
 
 TEST_CASE("Python code in the main thread") {
