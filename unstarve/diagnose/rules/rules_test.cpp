@@ -49,6 +49,26 @@ TEST_CASE("other programs") {
   CHECK(found(profile) == Names{});
   profile.machine.stolen_share = 0.2;
   CHECK(found(profile) == Names{"other-programs"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.6 * 0.2 / (0.2 + 7.9 / 8)));
+  RunProfile idle = run(0.01, {});  // it does not need the cores
+  idle.machine.stolen_share = 0.2;
+  CHECK(found(idle) == Names{});
+}
+
+TEST_CASE("other programs outside of a CPU quota take nothing") {
+  RunProfile profile = run(0.4, {});
+  profile.machine.affinity_cores = 2;
+  profile.machine.quota_cores = 0.5;
+  profile.machine.busy_cores = 1.5;  // 0.9 cores remain for a quota of 0.5
+  profile.processes[0].run_delay_s = 6;
+  CHECK(left_cores(profile) == Approx(0.5));
+  CHECK(taken_share(profile) == Approx(0).margin(1e-9));
+  CHECK(found(profile) == Names{});
+  profile.machine.busy_cores = 1.9;
+  CHECK(taken_share(profile) > 0.2);
+  profile.machine.busy_cores = 2.04 - 0.3;  // 0.3 cores remain
+  CHECK(found(profile) == Names{"other-programs"});
+  CHECK(findings_of(profile)[0].gain.gain <= 0.5 / 0.3 + 1e-9);
 }
 
 TEST_CASE("input of the main process itself") {

@@ -100,6 +100,12 @@ struct SufficientMachine {
 };
 [[nodiscard]] SufficientMachine sufficient_machine(const RunProfile& profile);
 
+// Cores that other programs leave to this one: with a CPU quota, they take from it only if they use more than the rest
+// of the machine.
+[[nodiscard]] double left_cores(const RunProfile& profile);
+// The share of the usable cores that other programs take, 0..1.
+[[nodiscard]] double taken_share(const RunProfile& profile);
+
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);
 
