@@ -31,7 +31,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command,
                                    run_delay_s, busiest_thread_s, main_system_s, ended_children_s, minor_faults,
                                    major_faults, resident_bytes, peak_resident_bytes, locked_bytes, pinned_bytes,
                                    has_io, read_calls, read_bytes, storage_bytes, written_bytes, main_thread, threads,
-                                   file_samples)
+                                   file_samples, has_openmp)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, sent_bytes_per_s,
                                    shm_bytes, shm_used_bytes, memory_limit_bytes)
@@ -199,6 +199,7 @@ void upgrade(nlohmann::json& json) {
     if (!json.contains(list) || !json.at(list).is_array()) continue;
     for (nlohmann::json& process : json.at(list)) {
       with(process, {"locked_bytes", "pinned_bytes", "main_system_s"}, 0);
+      with(process, {"has_openmp"}, false);
       if (!process.is_object()) continue;
       if (process.contains("main_thread")) with_mutex_of(process.at("main_thread"));
       if (!process.contains("threads") || !process.at("threads").is_array()) continue;

@@ -94,6 +94,7 @@ struct ProcessUse {
   ThreadUse main_thread{};           // which has begun the program; also counted in `threads`
   std::vector<ThreadUse> threads{};  // most CPU time first
   FileSamples file_samples{};        // missing in JSON of earlier versions
+  bool has_openmp = false;           // has loaded OpenMP or OpenBLAS: OMP_NUM_THREADS limits its operator threads
 };
 
 // The machine, or the container, while the program ran. Shares are of wall time, 0..1.

@@ -284,6 +284,16 @@ TEST_CASE("operator threads") {
   profile.processes[0].busiest_thread_s = 4;
   profile.processes[0].threads = {{"python", 16, 18.5, 58, {}}};
   profile.processes[0].main_thread = {"python", 1, 4, 4, {}};
+  CHECK(findings_of(profile).at(0).change == "start 2 threads that compute, as many as there are cores");
+  profile.machine.busy_cores = 2;
+  profile.processes[0].cpu_s = 9;  // the other core is that of another program
+  profile.processes[0].threads[0].cpu_s = 9;
+  CHECK(found(profile) == Names{"other-programs"});
+  profile.processes[0].has_openmp = true;
+  CHECK(found(profile) == Names{"operator-threads", "other-programs"});
+  CHECK(findings_of(profile)[0].rule == "other-programs");
+  profile.processes[0].cpu_s = 19;
+  profile.processes[0].threads[0].cpu_s = 18.5;
   CHECK(found(profile) == Names{"operator-threads"});
   CHECK(findings_of(profile)[0].change.find("use 2 threads for operators: set the variable OMP_NUM_THREADS=2") == 0);
   profile.processes[0].threads[0].threads = 2;
@@ -339,6 +349,14 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
   record(profile, {{kMainThread, "__next__", kLoaderFile, 1, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}}, 2);
   CHECK(found(profile).contains("spinning-threads"));
   CHECK_FALSE(found(profile).contains("expensive-samples"));  // the loader does not have all cores
+  for (CodeLine& line : profile.stacks.lines)                 // no library that computes operators
+    if (line.function == "forward") line.file = kOwnFile;
+  profile.stacks.lines[1].file = "/home/me/loader.py";
+  CHECK_FALSE(found(profile).contains("spinning-threads"));
+  main.has_openmp = true;
+  CHECK(found(profile).contains("spinning-threads"));
+  main.has_openmp = false;
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 1, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}}, 2);
   RunFinding finding;
   for (const RunFinding& each : findings_of(profile))
     if (each.rule == "spinning-threads") finding = each;
