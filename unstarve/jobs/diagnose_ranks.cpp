@@ -184,6 +184,7 @@ std::string to_json(const RanksDiagnosis& diagnosis) {
   Json ranks = json.at("profile").at("ranks");
   json.erase("profile");
   json["ranks"] = std::move(ranks);
+  json.erase("sufficient_machine");
   json["clocks"] = Json::array();
   for (const RankUse& rank : diagnosis.ranks) {
     if (&rank == diagnosis.ranks.data()) continue;

@@ -378,8 +378,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
       profile.watching.seconds, profile.watching.samples,
       100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
       profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
-  if (const SufficientMachine enough = sufficient_machine(profile);
-      enough.cores > 0 && profile.watching.seconds >= kShortestWatch) {
+  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
     section.notes.push_back(fmt::format("At this speed, {} {} and {} of memory would be enough.", enough.cores,
                                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes)));
   }

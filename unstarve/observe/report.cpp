@@ -174,8 +174,10 @@ std::string findings_html(const std::vector<ReportFinding>& findings) {
   std::string html = "<ol class=\"findings\">\n";
   for (const ReportFinding& finding : findings) {
     html += fmt::format("<li><h3>{}</h3><dl>", escape_html(finding.title));
-    for (const auto& [name, text] :
-         {std::pair{"Evidence", finding.evidence}, {"Change", finding.change}, {"Gain", finding.gain}})
+    for (const auto& [name, text] : {std::pair{"Evidence", finding.evidence},
+                                     {"Change", finding.change},
+                                     {"Gain", finding.gain},
+                                     {"Confidence", finding.confidence}})
       if (!text.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>", name, escape_html(text));
     html += "</dl></li>\n";
   }

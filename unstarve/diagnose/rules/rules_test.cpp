@@ -487,10 +487,33 @@ TEST_CASE("the machine that is enough") {
   profile.processes[2].end_s = 10;
   CHECK(sufficient_machine(profile).memory_bytes == 12500);
   CHECK(sufficient_machine({}).cores == 0);
+  profile.watching.seconds = 2;
+  CHECK(sufficient_machine(profile).cores == 0);
   profile = run(19.5, {});  // 1.95 are busy, and it had no more than 2
   CHECK(sufficient_machine(profile).cores == 3);
   profile.machine.affinity_cores = 2;
   CHECK(sufficient_machine(profile).cores == 2);
+}
+
+TEST_CASE("the confidence is that of the amount of evidence") {
+  RunProfile profile = run(9, {});
+  profile.machine.throttled_share = 0.3;
+  const auto confidence = [&] { return findings_of(profile).at(0).confidence; };
+  CHECK(confidence() == Confidence::kMedium);
+  profile.watching.seconds = 8;
+  CHECK(confidence() == Confidence::kLow);
+  profile.watching.seconds = 60;
+  profile.processes[0].end_s = 60;
+  CHECK(confidence() == Confidence::kHigh);
+  profile.machine.busy_cores = 7;  // other programs disturb
+  CHECK(confidence() == Confidence::kMedium);
+  profile.machine.busy_cores = 0.9;
+  profile.machine.throttled_share = 0.1;
+  CHECK(confidence() == Confidence::kMedium);
+  profile.machine.throttled_share = 0;
+  profile.steps = {"un.step()", 29, std::vector<double>(200, 0.01), 200};
+  for (std::size_t step = 24; step < 200; step += 25) profile.steps.seconds[step] = 0.61;
+  CHECK(confidence() == Confidence::kLow);  // of step-pauses: nothing else explains them
 }
 
 TEST_CASE("names of rules differ") {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
 
 namespace unstarve {
 namespace {
@@ -153,7 +154,7 @@ double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 
 SufficientMachine sufficient_machine(const RunProfile& profile) {
   constexpr double kSpare = 1.1;
   SufficientMachine machine;
-  if (profile.processes.empty() || profile.watching.seconds <= 0) return machine;
+  if (profile.processes.empty() || profile.watching.seconds < kShortestWatch) return machine;
   const double spare = std::min(kSpare * steady_cores(profile), std::max(usable_cores(profile.machine), 1.0));
   machine.cores = std::max(1, static_cast<int>(std::ceil(spare - 0.01)));
   std::int64_t alive = 0;

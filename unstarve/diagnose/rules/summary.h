@@ -95,7 +95,7 @@ inline constexpr double kLongerReads = 16;
 // start, with a tenth to spare but not more cores than it had, and the largest memory of its processes; memory that
 // they share counts for each.
 struct SufficientMachine {
-  int cores = 0;  // 0: unknown
+  int cores = 0;  // 0: unknown, also after less than kShortestWatch
   std::int64_t memory_bytes = 0;
 };
 [[nodiscard]] SufficientMachine sufficient_machine(const RunProfile& profile);
