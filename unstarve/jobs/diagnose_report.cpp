@@ -39,10 +39,12 @@ Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
     Report report = report_of(WatchResult{diagnosis.profile, diagnosis.findings}, command);
     report.title = "unstarve diagnose";
     return report;
+    report.machine_title = kMachineOfPage;
   }
   const TraceUse& trace = *diagnosis.profile.trace;
   Report report = report_of_now("unstarve diagnose", command);
   CurveSection section;
+  report.machine_title = kMachineOfPage;
   section.title = std::filesystem::path(diagnosis.path).filename().string();
   section.verdict = printable(verdict_of(diagnosis.findings));
   section.findings = report_findings(diagnosis.findings);
