@@ -52,7 +52,28 @@ MachineProbe::Counts MachineProbe::counts() const {
   return counts;
 }
 
+// A launcher may move the program to another cgroup (systemd-run, a job scheduler): periods count from then on. When it
+// has ended, the latest groups remain.
+void MachineProbe::look_at_groups() {
+  const auto folders = [](const std::vector<Cgroup>& groups) {
+    std::vector<std::filesystem::path> result;
+    for (const Cgroup& group : groups) result.push_back(group.folder);
+    return result;
+  };
+  std::vector<Cgroup> groups = cpu_groups(root_, process_);
+  if (groups.empty() || folders(groups) == folders(groups_)) return;
+  groups_ = std::move(groups);
+  memory_groups_ = memory_groups(root_, process_);
+  const Counts now = counts();
+  first_.quotas = now.quotas;
+  // The pressure of the new group, as if it had been as now from the beginning.
+  first_.cpu_us += now.cpu_us - last_.cpu_us;
+  first_.io_us += now.io_us - last_.io_us;
+  first_.memory_us += now.memory_us - last_.memory_us;
+}
+
 void MachineProbe::look() {
+  look_at_groups();
   // A program may be bound to CPUs after its start (taskset). When it has ended, the latest mask remains.
   std::set<int> cpus = parse_allowed_cpus(read_text(root_ / "proc" / process_ / "status"));
   if (!cpus.empty() && cpus != cpus_) {

@@ -35,6 +35,7 @@ class MachineProbe {
   };
   [[nodiscard]] Counts counts() const;
 
+  void look_at_groups();
   std::filesystem::path root_, network_file_;
   std::string process_;
   std::vector<Cgroup> groups_, memory_groups_;

@@ -110,6 +110,25 @@ TEST_CASE("a machine of which nothing can be read") {
   CHECK(use.busy_cores == 0);
   CHECK(use.quota_cores == 0);
 }
+TEST_CASE("a process that is moved to another cgroup") {
+  const Machine machine;
+  machine.write("proc/stat", "cpu0 1 0 0 1 0 0 0 0\n");
+  machine.write("sys/fs/cgroup/pod/cpu.stat", "nr_periods 100\nnr_throttled 100\n");
+  MachineProbe probe(7, machine.root());
+  machine.write("proc/7/cgroup", "0::/job\n");
+  machine.write("sys/fs/cgroup/job/cpu.max", "50000 100000\n");
+  machine.write("sys/fs/cgroup/job/cpu.stat", "nr_periods 500\nnr_throttled 400\n");
+  probe.look();
+  CHECK(probe.use(10).quota_cores == 0.5);
+  CHECK(probe.use(10).throttled_share == 0);  // what the group counted before
+  machine.write("sys/fs/cgroup/job/cpu.stat", "nr_periods 600\nnr_throttled 430\n");
+  probe.look();
+  CHECK(probe.use(10).throttled_share == Approx(0.3));
+  fs::remove_all(machine.root() / "proc/7");
+  probe.look();
+  CHECK(probe.use(10).throttled_share == Approx(0.3));
+}
+
 
 }  // namespace
 }  // namespace unstarve
