@@ -5,6 +5,7 @@
 // Failure: never throws except std::bad_alloc; what cannot be read is 0. Threads: one at a time.
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -28,7 +29,7 @@ class MachineProbe {
 
  private:
   struct Counts {
-    CpuTicks cpu;
+    std::map<int, CpuTicks> cpus;
     std::int64_t cpu_us = 0, io_us = 0, memory_us = 0;  // of pressure
     std::vector<QuotaPeriods> quotas;                   // by group
     NetworkBytes network;

@@ -32,9 +32,10 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command,
                                    major_faults, resident_bytes, peak_resident_bytes, locked_bytes, pinned_bytes,
                                    has_io, read_calls, read_bytes, storage_bytes, written_bytes, main_thread, threads,
                                    file_samples, has_openmp)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreUse, cpu, busy_share, stolen_share)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, sent_bytes_per_s,
-                                   shm_bytes, shm_used_bytes, memory_limit_bytes)
+                                   shm_bytes, shm_used_bytes, memory_limit_bytes, cores)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, samples, cpu_s, stacks_cpu_s, stopped)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s, resident_bytes,
                                    read_bytes_per_s, received_bytes_per_s, sent_bytes_per_s, major_faults_per_s)
@@ -192,6 +193,7 @@ void upgrade(nlohmann::json& json) {
   if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
   if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
   if (json.contains("timeline")) {
+  if (json.contains("machine")) with(json.at("machine"), {"cores"}, nlohmann::json::array());
     with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
          nlohmann::json::array());
   }
