@@ -93,6 +93,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleUse, loader_s, checkpoint_s, logging_s, a
                                    launch_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NamedTime, name, count, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticUse, operators, operations_16, operations_32)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MalformedEvents, count, examples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed_s, analysed_s, overhead_s, events,
                                    left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
                                    operators)
@@ -192,8 +193,8 @@ void upgrade(nlohmann::json& json) {
   };
   if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
   if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
-  if (json.contains("timeline")) {
   if (json.contains("machine")) with(json.at("machine"), {"cores"}, nlohmann::json::array());
+  if (json.contains("timeline")) {
     with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
          nlohmann::json::array());
   }
@@ -249,6 +250,7 @@ std::string to_json(const RunProfile& profile) {
     if (profile.trace->unified.used()) json["trace"]["unified"] = profile.trace->unified;
     if (profile.trace->fallback.count > 0) json["trace"]["fallback"] = profile.trace->fallback;
     if (profile.trace->arithmetic.operators > 0) json["trace"]["arithmetic"] = profile.trace->arithmetic;
+    if (profile.trace->malformed.count > 0) json["trace"]["malformed"] = profile.trace->malformed;
     if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
   }
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
@@ -276,6 +278,7 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   if (json.contains("unified")) trace.unified = json.at("unified").get<UnifiedMemoryUse>();
   if (json.contains("fallback")) trace.fallback = json.at("fallback").get<FallbackUse>();
   if (json.contains("arithmetic")) trace.arithmetic = json.at("arithmetic").get<ArithmeticUse>();
+  if (json.contains("malformed")) trace.malformed = json.at("malformed").get<MalformedEvents>();
   if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();
   if (!json.contains("window")) return trace;
   trace.window = json.at("window").get<TraceWindow>();
