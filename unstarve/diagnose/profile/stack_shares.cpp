@@ -30,6 +30,12 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kInput, "grain/", "__next__"},
     KnownCode{Activity::kInput, "webdataset/", ""},
     KnownCode{Activity::kInput, "datasets/iterable_dataset.py", ""},
+    KnownCode{Activity::kDecode, "spdl/io/", ""},
+    KnownCode{Activity::kInput, "spdl/", ""},
+    KnownCode{Activity::kInput, "streaming/base/", ""},  // of MosaicML
+    KnownCode{Activity::kInput, "ray/data/", ""},
+    KnownCode{Activity::kInput, "petastorm/", ""},
+    KnownCode{Activity::kInput, "fastai/data/load.py", ""},
     KnownCode{Activity::kThreads, "/queue.py", "get"},
     KnownCode{Activity::kThreads, "/multiprocessing/queues.py", "get"},
     KnownCode{Activity::kThreads, "/multiprocessing/pool.py", "next"},
