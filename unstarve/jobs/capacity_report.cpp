@@ -199,12 +199,15 @@ Report report_of(const CapacityResult& r, const std::string& command) {
                      {},
                      false,
                      true};
-  for (const EmulatedAccelerators& run : r.emulations) {
-    if (run.apart) continue;
-    table.rows.push_back({std::to_string(run.accelerators), format_percent(run.use.utilisation),
-                          format_percent(run.use.lowest), format_rate(run.use.samples_per_s),
-                          fmt::format("{:.2f}", run.use.data_wait_s),
-                          run.use.utilisation >= r.demand.min_utilisation ? "sufficient" : "too low"});
+  std::vector<const EmulatedAccelerators*> together;
+  for (const EmulatedAccelerators& run : r.emulations)
+    if (!run.apart) together.push_back(&run);
+  std::ranges::stable_sort(together, {}, &EmulatedAccelerators::accelerators);
+  for (const EmulatedAccelerators* const run : together) {
+    table.rows.push_back({std::to_string(run->accelerators), format_percent(run->use.utilisation),
+                          format_percent(run->use.lowest), format_rate(run->use.samples_per_s),
+                          fmt::format("{:.2f}", run->use.data_wait_s),
+                          run->use.utilisation >= r.demand.min_utilisation ? "sufficient" : "too low"});
   }
   section.tables.push_back(std::move(table));
   report.curves.push_back(std::move(section));

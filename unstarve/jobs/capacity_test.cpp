@@ -121,5 +121,17 @@ TEST_CASE("text states that no disk was measured if the data were cached", "[cap
   CHECK(to_text(result).find("no disk was measured") == std::string::npos);
 }
 
+TEST_CASE("the page lists emulations by the number of accelerators", "[capacity]") {
+  CapacityResult result;
+  for (const int accelerators : {6, 7, 9, 8}) {
+    result.emulations.emplace_back().accelerators = accelerators;
+    result.emulations.emplace_back(EmulatedAccelerators{accelerators, true, {}});
+  }
+  const Report report = report_of(result, "");
+  std::vector<std::string> numbers;
+  for (const std::vector<std::string>& row : report.curves.at(0).tables.back().rows) numbers.push_back(row.at(0));
+  CHECK(numbers == std::vector<std::string>{"6", "7", "8", "9"});
+}
+
 }  // namespace
 }  // namespace unstarve

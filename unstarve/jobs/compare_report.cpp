@@ -80,6 +80,7 @@ Recording recording_of(const RunComparison& comparison, const std::string& comma
 Report report_of(const RunComparison& comparison, const std::string& command) {
   const ComparedPart& whole = comparison.whole;
   Report report = report_of_now("unstarve compare", command);
+  report.machine_title = kMachineOfPage;
   CurveSection section;
   section.title = fmt::format("{} and {}", comparison.before, comparison.after);
   section.verdict = comparison.verdict();

@@ -70,6 +70,26 @@ std::vector<RecordedSpan> steps_of_watch(const std::vector<double>& seconds) {
   return steps;
 }
 
+// Of "the loop at train.py:20 (main)" the function, and otherwise all.
+std::string loop_in(const std::string& source) {
+  const std::size_t begin = source.rfind('(');
+  return source.starts_with("the loop at ") && begin != std::string::npos ? source.substr(begin) : source;
+}
+
+// Steps of different loops have no common speed. Another line of the same function may be the same loop: an edited
+// program has other lines.
+void check_sources(const RunProfile& before, const RunProfile& after, RunComparison& comparison) {
+  const std::string &old_source = before.steps.source, &new_source = after.steps.source;
+  if (old_source == new_source) return;
+  const std::string found = fmt::format("{} and {}", printable(old_source), printable(new_source));
+  if (loop_in(old_source) != loop_in(new_source)) {
+    throw Error(ErrorKind::kInput, fmt::format("compare {} and {}: found steps by {}; expected the same loop in both. "
+                                               "Mark steps by un.step() in both programs",
+                                               comparison.before, comparison.after, found));
+  }
+  comparison.warnings.push_back(fmt::format("steps are found by {}: check that both are the same loop", found));
+}
+
 RunComparison compare_profiles(const RunProfile& before, const RunProfile& after, RunComparison comparison) {
   for (const auto& [profile, name] : {std::pair{&before, &comparison.before}, std::pair{&after, &comparison.after}}) {
     if (profile->watching.seconds <= 0 && profile->trace) reject(*name, "the diagnosis of a trace");
@@ -90,6 +110,7 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
           fmt::format("{}: the steps of the second half differ from the first half: no steady state", *name));
     }
   }
+  check_sources(before, after, comparison);
   if (before.command != after.command)
     comparison.warnings.push_back(
         fmt::format("the commands differ: {} and {}", printable(before.command), printable(after.command)));

@@ -61,6 +61,21 @@ TEST_CASE("commands that differ are a warning") {
         std::vector<std::string>{"the commands differ: python train.py --workers 1 and python train.py --workers 4"});
 }
 
+TEST_CASE("steps of different loops are not compared") {
+  Json before = watch_result(0.1, 0.01), after = watch_result(0.1, 0.01);
+  before["profile"]["steps"]["source"] = "the loop at train.py:20 (main)";
+  after["profile"]["steps"]["source"] = "the loop at Image.py:1079 (convert)";
+  CHECK_THROWS_WITH(compare_runs(before, after, "a", "b"),
+                    Contains("compare a and b: found steps by the loop at train.py:20 (main) and the loop at "
+                             "Image.py:1079 (convert); expected the same loop") &&
+                        Contains("un.step()"));
+  after["profile"]["steps"]["source"] = "un.step()";
+  CHECK_THROWS_AS(compare_runs(before, after, "a", "b"), Error);
+  after["profile"]["steps"]["source"] = "the loop at train.py:24 (main)";  // the program was edited
+  CHECK_THAT(compare_runs(before, after, "a", "b").warnings.at(0),
+             Contains("by the loop at train.py:20 (main) and the loop at train.py:24 (main)"));
+}
+
 TEST_CASE("files that are no results are named with what they contain") {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "unstarve_compare_runs_test";
   const auto message_of = [&](const std::string& content) -> std::string {

@@ -168,6 +168,7 @@ std::string to_text(const RanksDiagnosis& diagnosis) {
 
 Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
   Report report = report_of_now("unstarve diagnose", command);
+  report.machine_title = kMachineOfPage;
   CurveSection section;
   section.title = fmt::format("{} ranks", diagnosis.ranks.size());
   section.verdict = printable(verdict_of(diagnosis.findings));
@@ -183,6 +184,7 @@ std::string to_json(const RanksDiagnosis& diagnosis) {
   Json json = Json::parse(diagnosis_to_json(verdict_of(diagnosis.findings), diagnosis.findings, profile));
   Json ranks = json.at("profile").at("ranks");
   json.erase("profile");
+  json.erase("sufficient_machine");
   json["ranks"] = std::move(ranks);
   json["clocks"] = Json::array();
   for (const RankUse& rank : diagnosis.ranks) {

@@ -10,6 +10,7 @@
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/common/trace_report.h"
+#include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/diagnose_trace.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
@@ -38,10 +39,12 @@ Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
   if (!diagnosis.profile.trace || diagnosis.profile.watching.seconds > 0) {
     Report report = report_of(WatchResult{diagnosis.profile, diagnosis.findings}, command);
     report.title = "unstarve diagnose";
+    report.machine_title = kMachineOfPage;
     return report;
   }
   const TraceUse& trace = *diagnosis.profile.trace;
   Report report = report_of_now("unstarve diagnose", command);
+  report.machine_title = kMachineOfPage;
   CurveSection section;
   section.title = std::filesystem::path(diagnosis.path).filename().string();
   section.verdict = printable(verdict_of(diagnosis.findings));
@@ -49,6 +52,7 @@ Report report_of(const TraceDiagnosis& diagnosis, const std::string& command) {
   section.notes.push_back(fmt::format("{} trace of {}; {} steps; {:.2f} s analysed of {:.2f} s; {} events.",
                                       trace.format, to_string(trace.framework), trace.steps.size(), trace.analysed_s,
                                       trace.observed_s, trace.events));
+  for (const std::string& note : malformed_notes(trace.malformed)) section.notes.push_back(note + ".");
   if (trace.analysed_s > 0) {
     section.tiles = tiles_of_trace(trace);
     add_trace(section, trace);

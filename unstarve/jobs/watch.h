@@ -40,8 +40,6 @@ struct WatchOptions {
   std::string metrics;   // address of a server for Prometheus, see metrics_server.h; empty: none
 };
 
-inline constexpr double kShortestWatch = 3;  // seconds; shorter runs permit no conclusion
-
 struct WatchResult {
   RunProfile profile;
   std::vector<RunFinding> findings;

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/profile/long_steps.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/jobs/common/findings.h"
@@ -18,6 +20,7 @@
 #include "unstarve/jobs/common/trace_report.h"
 #include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/watch.h"
+#include "unstarve/observe/block_bootstrap.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -250,6 +253,36 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
   return tiles;
 }
 
+// "14.0 s, 312 times, using 0.41 % of a core, and 0.32 s of CPU time for stacks". The start of watching is a large part
+// of a short run, so that its share has no meaning.
+std::string cost_text(const Watching& watching) {
+  std::string text = fmt::format("{:.1f} s, {} times", watching.seconds, watching.samples);
+  if (watching.seconds < kShortestWatch) return text + fmt::format(", using {:.3f} s of CPU time", watching.cpu_s);
+  return text + fmt::format(", using {:.2f} % of a core, and {:.2f} s of CPU time for stacks",
+                            100 * watching.cpu_s / watching.seconds, watching.stacks_cpu_s);
+}
+
+// A core that is busy all the time while others are idle limits what is bound to it.
+std::string cores_text(const MachineUse& machine) {
+  if (machine.cores.size() < 2) return "";
+  const auto [least, most] = std::ranges::minmax_element(
+      machine.cores, [](const CoreUse& a, const CoreUse& b) { return a.busy_share < b.busy_share; });
+  return fmt::format("cores: the busiest, CPU {}, for {} of the time, the least busy, CPU {}, for {}", most->cpu,
+                     format_percent(most->busy_share), least->cpu, format_percent(least->busy_share));
+}
+
+FiguresTable cores_table(const MachineUse& machine) {
+  constexpr std::size_t kRows = 256;
+  FiguresTable table{
+      "Cores of the program, used by all programs", {"CPU", "busy", "taken by the hypervisor"}, {}, false, true};
+  for (const CoreUse& core : machine.cores) {
+    if (table.rows.size() == kRows) break;
+    table.rows.push_back(
+        {std::to_string(core.cpu), format_percent(core.busy_share), format_percent(core.stolen_share)});
+  }
+  return table;
+}
+
 std::string slowdown_text(const SlowdownCheck& check, double slowdown) {
   const char* const meaning = check.low > 0.7    ? "it limits the program"
                               : check.high < 0.4 ? "it does not limit the program"
@@ -258,6 +291,32 @@ std::string slowdown_text(const SlowdownCheck& check, double slowdown) {
                      check.role == ProcessRole::kLoader ? "the loader's processes" : "the main process", 100 * slowdown,
                      100 * slowdown * check.sensitivity, 100 * slowdown * check.low, 100 * slowdown * check.high,
                      meaning);
+}
+
+// What a mean and a median do not show.
+std::vector<std::string> step_notes(const std::vector<double>& seconds) {
+  constexpr std::size_t kFewest = 8;
+  std::vector<std::string> notes;
+  if (seconds.size() < kFewest) return notes;
+  std::string longest = fmt::format("long steps: slowest hundredth {:.3f} s and more, longest {:.3f} s",
+                                    quantile(seconds, 0.99), std::ranges::max(seconds));
+  if (const LongSteps pauses = long_steps(seconds, kLongStep); !pauses.indexes.empty()) {
+    longest += fmt::format("; {} of {} take more than {} times the median, and exceed it by {} of the time",
+                           pauses.indexes.size(), seconds.size(), kLongStep, format_percent(pauses.share));
+  }
+  notes.push_back(std::move(longest));
+  // A file that was written by hand may have any durations.
+  if (std::ranges::all_of(seconds, [](double step) { return step > 0 && step < 1e9; }) && drifts(seconds)) {
+    const std::span<const double> all(seconds);
+    const auto mean = [](std::span<const double> part) {
+      return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
+    };
+    notes.push_back(
+        fmt::format("not a steady state: steps of the first half of the run take {:.3f} s, those of the "
+                    "second half {:.3f} s",
+                    mean(all.first(all.size() / 2)), mean(all.subspan(all.size() / 2))));
+  }
+  return notes;
 }
 
 std::string slowdowns_text(const SlowdownChecks& checks) {
@@ -303,23 +362,20 @@ std::string to_text(const WatchResult& result) {
   text += io_to_text(profile);
   if (profile.trace) text += trace_to_text(*profile.trace);
   text += fmt::format(
-      "\nwatched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks; {:.1f} of {} cores "
-      "were busy; pressure: "
-      "CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
-      profile.watching.seconds, profile.watching.samples,
-      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
-      machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure, 100 * machine.io_pressure,
-      100 * machine.memory_pressure);
+      "\nwatched {}; {:.1f} of {} cores were busy; pressure: CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
+      cost_text(profile.watching), machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure,
+      100 * machine.io_pressure, 100 * machine.memory_pressure);
+  if (const std::string cores = cores_text(machine); !cores.empty()) text += cores + "\n";
   if (!profile.steps.source.empty() && profile.steps.seconds.empty()) {
     text += fmt::format("steps: about {:.2f} per second, typically {:.3f} s, single steps are unknown, by {}\n",
                         profile.steps.rate, 1 / profile.steps.rate, profile.steps.source);
   } else if (!profile.steps.source.empty()) {
+    const std::vector<double>& seconds = profile.steps.seconds;
     text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
-                        profile.steps.rate, median(profile.steps.seconds), quantile(profile.steps.seconds, 0.9),
-                        profile.steps.source);
+                        profile.steps.rate, median(seconds), quantile(seconds, 0.9), profile.steps.source);
+    for (const std::string& note : step_notes(seconds)) text += note + "\n";
   }
-  if (const SufficientMachine enough = sufficient_machine(profile);
-      enough.cores > 0 && profile.watching.seconds >= kShortestWatch) {
+  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
     text += fmt::format("at this speed, {} {} and {} of memory would be enough\n", enough.cores,
                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes));
   }
@@ -343,16 +399,14 @@ Report report_of(const WatchResult& result, const std::string& command) {
   section.verdict = verdict_of(result);
   section.tiles = tiles_of(profile);
   section.findings = report_findings(result.findings);
-  section.notes.push_back(fmt::format(
-      "Watched {:.1f} s, {} times, using {:.2f} % of a core, and {:.2f} s of CPU time for stacks.{}",
-      profile.watching.seconds, profile.watching.samples,
-      100 * profile.watching.cpu_s / std::max(profile.watching.seconds, 1e-3), profile.watching.stacks_cpu_s,
-      profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
-  if (const SufficientMachine enough = sufficient_machine(profile);
-      enough.cores > 0 && profile.watching.seconds >= kShortestWatch) {
+  section.notes.push_back(
+      fmt::format("Watched {}.{}", cost_text(profile.watching),
+                  profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
+  if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
     section.notes.push_back(fmt::format("At this speed, {} {} and {} of memory would be enough.", enough.cores,
                                         enough.cores == 1 ? "core" : "cores", memory_text(enough.memory_bytes)));
   }
+  for (const std::string& note : step_notes(profile.steps.seconds)) section.notes.push_back(note + ".");
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
   if (!profile.slowdowns.problem.empty())
     section.notes.push_back("The experiment has no result: " + profile.slowdowns.problem + ".");
@@ -381,6 +435,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   if (profile.stacks.seconds > 0) section.tables.push_back(activities_table(profile.stacks));
   if (profile.ranks.size() > 1) section.tables.push_back(ranks_table(profile.ranks));
   if (FiguresTable table = io_table(profile); !table.rows.empty()) section.tables.push_back(std::move(table));
+  if (!profile.machine.cores.empty()) section.tables.push_back(cores_table(profile.machine));
   section.tables.push_back(processes_table(profile));
   section.tables.push_back(threads_table(profile));
   report.curves.push_back(std::move(section));

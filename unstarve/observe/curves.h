@@ -69,7 +69,8 @@ struct FiguresTable {
 // A cause of lost time.
 struct ReportFinding {
   std::string title, evidence, change;
-  std::string gain;  // empty: unknown
+  std::string gain;          // empty: unknown
+  std::string confidence{};  // empty: not known
 };
 
 // A file next to the page.

@@ -174,8 +174,10 @@ std::string findings_html(const std::vector<ReportFinding>& findings) {
   std::string html = "<ol class=\"findings\">\n";
   for (const ReportFinding& finding : findings) {
     html += fmt::format("<li><h3>{}</h3><dl>", escape_html(finding.title));
-    for (const auto& [name, text] :
-         {std::pair{"Evidence", finding.evidence}, {"Change", finding.change}, {"Gain", finding.gain}})
+    for (const auto& [name, text] : {std::pair{"Evidence", finding.evidence},
+                                     {"Change", finding.change},
+                                     {"Gain", finding.gain},
+                                     {"Confidence", finding.confidence}})
       if (!text.empty()) html += fmt::format("<dt>{}</dt><dd>{}</dd>", name, escape_html(text));
     html += "</dl></li>\n";
   }
@@ -309,7 +311,8 @@ std::string render_report(const Report& report) {
     first.timeline += report.curves[i].timelines.size();
     first.flame += report.curves[i].flames.size();
   }
-  html += "<section id=\"machine\">\n<h2>Machine</h2>\n" + facts_list(describe(report.machine)) + "</section>\n";
+  html += fmt::format("<section id=\"machine\">\n<h2>{}</h2>\n{}</section>\n", escape_html(report.machine_title),
+                      facts_list(describe(report.machine)));
   html += fmt::format(
       "</main>\n<footer><p>Created by unstarve {}.{} Brackets show the 95 % confidence interval.</p></footer>\n",
       escape_html(report.version),

@@ -33,7 +33,8 @@ struct Report {
   std::string created;  // ISO 8601, UTC
   std::string version;  // of unstarve
   MachineFacts machine;
-  std::optional<Comparison> comparison;  // the first part of the page
+  std::string machine_title = "Machine";  // of the section with its facts
+  std::optional<Comparison> comparison;   // the first part of the page
   std::vector<ReportSection> sections;
   std::vector<CurveSection> curves;   // after the sections
   std::vector<std::string> left_out;  // parts without figures, with the reason

@@ -88,6 +88,21 @@ def test_marked_steps(marked):
     assert min(steps["seconds"]) >= 0.16
     assert steps["rate"] <= 1 / 0.16
     assert "steps: " in text
+    assert f"longest {max(steps['seconds']):.3f} s" in text
+
+
+def test_confidence_cores_and_the_sufficient_machine(marked, marked_folder):
+    result, text = marked
+    assert {finding["confidence"] for finding in result["findings"]} <= {"low", "medium", "high"}
+    assert "<dt>Confidence</dt>" in (marked_folder / "report.html").read_text()
+    enough = result["sufficient_machine"]
+    assert f"at this speed, {enough['cores']} core" in text
+    assert enough["memory_bytes"] > 5_000_000
+    cores = result["profile"]["machine"]["cores"]
+    assert [core["cpu"] for core in cores] == sorted(os.sched_getaffinity(0))
+    assert all(0 <= core["busy_share"] <= 1 for core in cores)
+    assert max(core["busy_share"] for core in cores) > 0.2
+    assert all(process["has_openmp"] in (True, False) for process in result["profile"]["processes"])
 
 
 def test_the_report_is_small_and_has_findings_charts_and_stacks(marked, marked_folder):

@@ -1,8 +1,8 @@
 #pragma once
-// Looks at NVIDIA GPUs through NVML while a program is watched, from a thread of its own: a driver may take seconds to
+// Samples NVIDIA GPUs through NVML while a program is watched, from a thread of its own: a driver may take seconds to
 // start, and may hang.
 //
-// Cost:    looks are 0.1 to 10 s apart, so that the thread takes less than `cpu_share` of one core.
+// Cost:    samples are 0.1 to 10 s apart, so that the thread takes less than `cpu_share` of one core.
 // Failure: never throws except std::bad_alloc. A machine without NVIDIA's driver has no GPUs and no problem. A driver
 //          that hangs is left alone: the destructor waits for two seconds, the thread then ends with the process.
 // Threads: one caller.
@@ -34,7 +34,7 @@ class GpuProbe {
   void set_program(std::span<const ProcessUse> processes);
   [[nodiscard]] double take_utilisation();  // GpuRecorder::take_utilisation()
 
-  // Takes no more looks. Waits for the current one, two seconds at most.
+  // Takes no more samples. Waits for the current one, two seconds at most.
   void stop();
 
   [[nodiscard]] std::vector<GpuUse> use(double from_s = 0) const;  // GpuRecorder::use()

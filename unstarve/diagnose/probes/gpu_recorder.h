@@ -1,9 +1,9 @@
 #pragma once
-// Reduces looks at GPUs (device/nvml_sampler.h) to what they did during a run.
+// Reduces samples of GPUs (device/nvml_sampler.h) to what they did during a run.
 //
 // Source:  also /proc and /sys below `root`: names of processes, NUMA nodes (tests pass recorded trees).
-// Memory:  limited: of each GPU 8192 looks, of which every second one is left out when they are full, and the first 64
-//          processes.
+// Memory:  limited: of each GPU 8192 samples, of which every second one is left out when they are full, and the first
+//          64 processes.
 // Threads: one at a time. Failure: only std::bad_alloc.
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class GpuRecorder {
   [[nodiscard]] double take_utilisation();
 
  private:
-  // A look at one GPU since its first kernel.
+  // A sample of one GPU since its first kernel.
   struct Sample {
     double seconds = 0, utilisation = 0, power_w = 0;  // power, clock: 0: unknown
     int clock_mhz = 0;
@@ -47,7 +47,7 @@ class GpuRecorder {
   struct Gpu {
     GpuUse use;                        // what does not change, and maxima
     std::vector<Sample> samples;       // in the order of time
-    std::int64_t every = 1, next = 0;  // every look of this number is kept; `next` of them came since the latest one
+    std::int64_t every = 1, next = 0;  // every sample of this number is kept; `next` of them came since the latest one
     std::int64_t all_looks = 0;
     std::map<int, Process> processes;
     std::set<int> nodes;

@@ -34,7 +34,7 @@ MachineProbe::MachineProbe(int process, std::filesystem::path root)
 
 MachineProbe::Counts MachineProbe::counts() const {
   Counts counts;
-  counts.cpu = parse_cpu_ticks(read_text(root_ / "proc/stat"), cpus_).value_or(CpuTicks{});
+  if (auto cpus = parse_cpu_ticks(read_text(root_ / "proc/stat"), cpus_)) counts.cpus = std::move(*cpus);
   // The pressure on the cgroup if it has one: that on the machine includes other containers.
   const auto pressure = [&](const std::string& resource) {
     std::optional<std::int64_t> microseconds;
@@ -52,16 +52,37 @@ MachineProbe::Counts MachineProbe::counts() const {
   return counts;
 }
 
+// A launcher may move the program to another cgroup (systemd-run, a job scheduler): periods count from then on. When it
+// has ended, the latest groups remain.
+void MachineProbe::look_at_groups() {
+  const auto folders = [](const std::vector<Cgroup>& groups) {
+    std::vector<std::filesystem::path> result;
+    for (const Cgroup& group : groups) result.push_back(group.folder);
+    return result;
+  };
+  std::vector<Cgroup> groups = cpu_groups(root_, process_);
+  if (groups.empty() || folders(groups) == folders(groups_)) return;
+  groups_ = std::move(groups);
+  memory_groups_ = memory_groups(root_, process_);
+  const Counts now = counts();
+  first_.quotas = now.quotas;
+  // The pressure of the new group, as if it had been as now from the beginning.
+  first_.cpu_us += now.cpu_us - last_.cpu_us;
+  first_.io_us += now.io_us - last_.io_us;
+  first_.memory_us += now.memory_us - last_.memory_us;
+}
+
 void MachineProbe::look() {
+  look_at_groups();
   // A program may be bound to CPUs after its start (taskset). When it has ended, the latest mask remains.
   std::set<int> cpus = parse_allowed_cpus(read_text(root_ / "proc" / process_ / "status"));
   if (!cpus.empty() && cpus != cpus_) {
     cpus_ = std::move(cpus);
-    first_.cpu = counts().cpu;
+    first_.cpus = counts().cpus;
   }
   if (const Topology topology = read_topology(root_, process_); topology.quota > 0) quota_cores_ = topology.quota;
   Counts now = counts();
-  if (now.cpu.busy > 0) last_ = std::move(now);
+  if (!now.cpus.empty()) last_ = std::move(now);
   for (const Cgroup& group : memory_groups_) {
     const auto bytes = static_cast<std::int64_t>(memory_limit(group));
     if (bytes > 0 && (memory_limit_bytes_ == 0 || bytes < memory_limit_bytes_)) memory_limit_bytes_ = bytes;
@@ -80,11 +101,20 @@ MachineUse MachineProbe::use(double seconds) const {
   MachineUse use;
   use.affinity_cores = std::max<int>(1, static_cast<int>(cpus_.size()));
   use.quota_cores = quota_cores_;
-  const CpuTicks &first = first_.cpu, &last = last_.cpu;
-  const auto all = static_cast<double>(last.busy - first.busy + last.idle - first.idle + last.stolen - first.stolen);
-  if (all > 0) {
-    use.stolen_share = static_cast<double>(last.stolen - first.stolen) / all;
-    use.busy_cores = use.affinity_cores * static_cast<double>(last.busy - first.busy) / all;
+  CpuTicks sum;
+  for (const auto& [cpu, last] : last_.cpus) {
+    const auto found = first_.cpus.find(cpu);
+    if (found == first_.cpus.end()) continue;
+    const CpuTicks& first = found->second;
+    const CpuTicks used{last.busy - first.busy, last.idle - first.idle, last.stolen - first.stolen};
+    sum = {sum.busy + used.busy, sum.idle + used.idle, sum.stolen + used.stolen};
+    const auto all = static_cast<double>(used.busy + used.idle + used.stolen);
+    if (all > 0)
+      use.cores.push_back({cpu, static_cast<double>(used.busy) / all, static_cast<double>(used.stolen) / all});
+  }
+  if (const auto all = static_cast<double>(sum.busy + sum.idle + sum.stolen); all > 0) {
+    use.stolen_share = static_cast<double>(sum.stolen) / all;
+    use.busy_cores = use.affinity_cores * static_cast<double>(sum.busy) / all;
   }
   if (seconds > 0) {
     use.received_bytes_per_s = static_cast<double>(last_.network.received - first_.network.received) / seconds;

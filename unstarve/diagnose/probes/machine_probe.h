@@ -1,10 +1,11 @@
 #pragma once
-// What the machine, or the container, of a process did between the start of a probe and its latest look.
+// What the machine, or the container, of a process did between the start of a probe and its latest sample.
 //
 // Source:  /proc, the cgroups and the affinity mask of the process below `root` (tests pass recorded trees).
 // Failure: never throws except std::bad_alloc; what cannot be read is 0. Threads: one at a time.
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,19 +22,20 @@ class MachineProbe {
 
   void look();
 
-  // `seconds`: from the start to the latest look.
+  // `seconds`: from the start to the latest sample.
   [[nodiscard]] MachineUse use(double seconds) const;
-  // Since the machine, or the container's network, started; of the latest look.
+  // Since the machine, or the container's network, started; of the latest sample.
   [[nodiscard]] const NetworkBytes& network() const { return last_.network; }
 
  private:
   struct Counts {
-    CpuTicks cpu;
+    std::map<int, CpuTicks> cpus;
     std::int64_t cpu_us = 0, io_us = 0, memory_us = 0;  // of pressure
     std::vector<QuotaPeriods> quotas;                   // by group
     NetworkBytes network;
   };
   [[nodiscard]] Counts counts() const;
+  void look_at_groups();
 
   std::filesystem::path root_, network_file_;
   std::string process_;

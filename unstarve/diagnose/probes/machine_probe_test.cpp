@@ -58,6 +58,12 @@ TEST_CASE("what the machine and the container of a process did") {
   CHECK(usable_cores(use) == 1.5);
   CHECK(use.busy_cores == Approx(0.9));  // on CPUs 0 and 2
   CHECK(use.stolen_share == Approx(0.25));
+  REQUIRE(use.cores.size() == 2);
+  CHECK(use.cores[0].cpu == 0);
+  CHECK(use.cores[0].busy_share == Approx(0.9));
+  CHECK(use.cores[1].cpu == 2);
+  CHECK(use.cores[1].busy_share == 0);
+  CHECK(use.cores[1].stolen_share == Approx(0.5));
   CHECK(use.throttled_share == Approx(0.3));
   CHECK(use.io_pressure == Approx(0.25));  // of the container, not of the machine
   CHECK(use.shm_bytes > 0);
@@ -102,6 +108,25 @@ TEST_CASE("a process that binds itself to other CPUs, and then ends") {
   CHECK(probe.use(10).affinity_cores == 1);
   CHECK(probe.use(10).busy_cores == Approx(0.5));
   CHECK(probe.use(10).quota_cores == 1.5);
+}
+
+TEST_CASE("a process that is moved to another cgroup") {
+  const Machine machine;
+  machine.write("proc/stat", "cpu0 1 0 0 1 0 0 0 0\n");
+  machine.write("sys/fs/cgroup/pod/cpu.stat", "nr_periods 100\nnr_throttled 100\n");
+  MachineProbe probe(7, machine.root());
+  machine.write("proc/7/cgroup", "0::/job\n");
+  machine.write("sys/fs/cgroup/job/cpu.max", "50000 100000\n");
+  machine.write("sys/fs/cgroup/job/cpu.stat", "nr_periods 500\nnr_throttled 400\n");
+  probe.look();
+  CHECK(probe.use(10).quota_cores == 0.5);
+  CHECK(probe.use(10).throttled_share == 0);  // what the group counted before
+  machine.write("sys/fs/cgroup/job/cpu.stat", "nr_periods 600\nnr_throttled 430\n");
+  probe.look();
+  CHECK(probe.use(10).throttled_share == Approx(0.3));
+  fs::remove_all(machine.root() / "proc/7");
+  probe.look();
+  CHECK(probe.use(10).throttled_share == Approx(0.3));
 }
 
 TEST_CASE("a machine of which nothing can be read") {

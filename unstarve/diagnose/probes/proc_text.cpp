@@ -145,9 +145,8 @@ std::optional<std::int64_t> parse_pressure_us(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<CpuTicks> parse_cpu_ticks(std::string_view text, const std::set<int>& cpus) {
-  CpuTicks sum;
-  bool found = false;
+std::optional<std::map<int, CpuTicks>> parse_cpu_ticks(std::string_view text, const std::set<int>& cpus) {
+  std::map<int, CpuTicks> ticks;
   while (!text.empty()) {
     std::string_view line = take_line(text);
     const std::string_view name = take_word(line);
@@ -160,12 +159,10 @@ std::optional<CpuTicks> parse_cpu_ticks(std::string_view text, const std::set<in
       if (!value) return std::nullopt;
       field = *value;
     }
-    sum.busy += fields[0] + fields[1] + fields[2] + fields[5] + fields[6];
-    sum.idle += fields[3] + fields[4];
-    sum.stolen += fields[7];
-    found = true;
+    ticks[static_cast<int>(*cpu)] = {fields[0] + fields[1] + fields[2] + fields[5] + fields[6], fields[3] + fields[4],
+                                     fields[7]};
   }
-  return found ? std::optional(sum) : std::nullopt;
+  return ticks.empty() ? std::nullopt : std::optional(std::move(ticks));
 }
 
 std::set<int> parse_allowed_cpus(std::string_view text) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -70,13 +71,13 @@ struct IoCounts {
 // /proc/pressure/*: microseconds in which some task waited for the resource.
 [[nodiscard]] std::optional<std::int64_t> parse_pressure_us(std::string_view text);
 
-// /proc/stat: ticks of the CPUs in `cpus` together.
+// /proc/stat: ticks of each of the CPUs in `cpus` that it has; nothing if it has none of them.
 struct CpuTicks {
   std::int64_t busy = 0;    // user, nice, system, interrupts
   std::int64_t idle = 0;    // also waiting for devices
   std::int64_t stolen = 0;  // by the hypervisor
 };
-[[nodiscard]] std::optional<CpuTicks> parse_cpu_ticks(std::string_view text, const std::set<int>& cpus);
+[[nodiscard]] std::optional<std::map<int, CpuTicks>> parse_cpu_ticks(std::string_view text, const std::set<int>& cpus);
 
 // Cpus_allowed_list of /proc/PID/status; empty: unknown.
 [[nodiscard]] std::set<int> parse_allowed_cpus(std::string_view text);

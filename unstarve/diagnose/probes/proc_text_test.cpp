@@ -75,9 +75,11 @@ TEST_CASE("counts of the machine") {
       "intr 1 2\n";
   const auto ticks = parse_cpu_ticks(stat, {0, 12});
   REQUIRE(ticks);
-  CHECK(ticks->busy == 74);
-  CHECK(ticks->idle == 452);
-  CHECK(ticks->stolen == 11);
+  REQUIRE(ticks->size() == 2);
+  CHECK(ticks->at(0).busy == 73);
+  CHECK(ticks->at(0).idle == 450);
+  CHECK(ticks->at(0).stolen == 8);
+  CHECK(ticks->at(12).busy == 1);
   CHECK_FALSE(parse_cpu_ticks(stat, {7}));
   CHECK_FALSE(parse_cpu_ticks("cpu0 1 2 3\n", {0}));
   CHECK(parse_allowed_cpus("Name:\tx\nCpus_allowed_list:\t0-2,8,10-11\n") == std::set<int>{0, 1, 2, 8, 10, 11});

@@ -47,6 +47,15 @@ std::pair<int, std::vector<std::size_t>> marking_line(const Visits& visits) {
   return best;
 }
 
+// Whether the loop of a function at `depth` of the stack may be the one over the steps.
+bool may_mark_steps(const StackRecording& recording, const std::vector<int>& stack, std::size_t depth) {
+  const CodeLine& own = recording.lines[static_cast<std::size_t>(stack[depth])];
+  const bool within_part = std::any_of(stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(depth), [&](int i) {
+    return activity_of(recording.lines[static_cast<std::size_t>(i)]) != Activity::kOther;
+  });
+  return !within_part && (!is_library(own) || (is_trainer(own) && activity_of(own) == Activity::kOther));
+}
+
 }  // namespace
 
 StepUse find_steps(const StackRecording& recording, int main_process) {
@@ -60,7 +69,7 @@ StepUse find_steps(const StackRecording& recording, int main_process) {
     // The calls that lead to a function, and its lines.
     std::map<std::pair<std::vector<int>, std::string>, Visits> functions;
     for (std::size_t i = 0; i < samples.size(); ++i) {
-      if (samples[i].size() <= depth) continue;
+      if (samples[i].size() <= depth || !may_mark_steps(recording, samples[i], depth)) continue;
       const int index = samples[i][depth];
       const CodeLine& line = recording.lines[static_cast<std::size_t>(index)];
       std::vector<int> callers(samples[i].begin(), samples[i].begin() + static_cast<std::ptrdiff_t>(depth));

@@ -2,7 +2,9 @@
 // Finds the steps of a training loop in the stacks of the main thread, without markers in the program.
 //
 // The function that contains the loop executes its lines in cycles. Of the lines that take much time, the one that is
-// visited least often marks the steps. Steps that take less than three samples are not found.
+// visited least often marks the steps. Only lines of the program itself, and of libraries that contain a training loop
+// (is_trainer()), mark steps: other libraries, and what a loader calls, have loops within a step. Steps that take less
+// than three samples are not found.
 //
 // Threads: pure functions.
 

@@ -41,6 +41,24 @@ TEST_CASE("steps that are too short, or no loop") {
   CHECK(find_steps(recording_of(std::vector<std::string>(20, "11111112")), 1).source.empty());
 }
 
+TEST_CASE("loops of libraries and loaders are not steps, those of trainers are") {
+  struct File {
+    const char* file;
+    bool found;
+  };
+  const auto [file, found] = GENERATE(
+      File{"/home/me/model.py", true}, File{"model.py", true}, File{"lightning/pytorch/loops/fit_loop.py", true},
+      File{"transformers/trainer.py", true}, File{"PIL/Image.py", false}, File{"numpy/lib/stride_tricks.py", false},
+      File{"/usr/lib/python3.11/threading.py", false}, File{"/env/lib/python3.11/site-packages/PIL/Image.py", false});
+  INFO(file);
+  StackRecording recording = recording_of(std::vector<std::string>(20, "11122233"));
+  for (std::size_t line = 1; line < recording.lines.size(); ++line) recording.lines[line].file = file;
+  CHECK(find_steps(recording, 1).source.empty() != found);
+  // The program's own dataset, called by a loader.
+  recording.lines[0] = {"__next__", "torch/utils/data/dataloader.py", 700};
+  CHECK(find_steps(recording, 1).source.empty());
+}
+
 TEST_CASE("steps of several recordings") {
   StepUse sum;
   add_steps(sum, {});

@@ -2,7 +2,7 @@
 // Finds the steps of the program by the period of what its main thread does, see step_period.h.
 //
 // A thread of its own reads counters of the main thread about every 5 ms in windows of eight seconds: CPU time,
-// voluntary context switches, calls that read, bytes that were read and written. Looks are shifted by
+// voluntary context switches, calls that read, bytes that were read and written. Samples are shifted by
 // random times, so that they do not beat with the clock of the scheduler. The first window begins when the process has
 // run for four seconds; further ones follow at distances at which they take less than `cpu_share` of a core. A window
 // takes about 0.08 s of CPU time.
@@ -12,7 +12,7 @@
 // on a core may have a period, too. Windows have no result if the main thread uses less than 2 % of a core, or sleeps
 // for half of the time (a timer).
 //
-// Memory:  2 x 1600 looks and 8 results. Threads: one caller.
+// Memory:  2 x 1600 samples and 8 results. Threads: one caller.
 // Failure: never throws except std::bad_alloc and std::system_error (no thread). Counters that cannot be read are left
 //          out: those of read and written bytes, and whether it sleeps, of other users' processes.
 

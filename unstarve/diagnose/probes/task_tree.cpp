@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "unstarve/core/file_descriptor.h"
@@ -119,6 +121,26 @@ void TaskTree::read_names_and_locks(Process& process) const {
   const LockedMemory memory = parse_locked_memory(read(std::to_string(process.use.pid) + "/status"));
   process.use.locked_bytes = std::max(process.use.locked_bytes, memory.locked_bytes);
   process.use.pinned_bytes = std::max(process.use.pinned_bytes, memory.pinned_bytes);
+  // The list of a large program takes a millisecond: it is read again after twice the CPU time.
+  if (process.use.has_openmp || process.last.threads < 2 || process.last.cpu_ticks < process.maps_ticks) return;
+  process.use.has_openmp = loads_openmp(process.use.pid);
+  process.maps_ticks = 2 * std::max(process.last.cpu_ticks, static_cast<std::int64_t>(ticks_per_s()));
+}
+
+bool TaskTree::loads_openmp(int pid) const {
+  constexpr std::array<std::string_view, 4> kNames{"/libgomp", "/libiomp", "/libomp", "openblas"};
+  constexpr std::size_t kKept = 16;  // of the end of a part: a name may continue in the next one
+  const FileDescriptor file(::open((options_.proc / std::to_string(pid) / "maps").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return false;
+  std::size_t kept = 0;
+  for (ssize_t size = 0; (size = ::read(file.get(), buffer_.data() + kept, buffer_.size() - kept)) > 0;) {
+    const std::string_view part(buffer_.data(), kept + static_cast<std::size_t>(size));
+    if (std::ranges::any_of(kNames, [&](std::string_view name) { return part.find(name) != std::string_view::npos; }))
+      return true;
+    kept = std::min(kKept, part.size());
+    std::memmove(buffer_.data(), part.data() + part.size() - kept, kept);
+  }
+  return false;
 }
 
 void TaskTree::find(double seconds, int ignored) {

@@ -1,8 +1,8 @@
 #pragma once
 // The processes below one process, with their threads: what they use while it is watched.
 //
-//   find()   new processes, names that have changed, locked memory: reads the parent of every process of the machine;
-//            rarely
+//   find()   new processes, names that have changed, locked memory, OpenMP: reads the parent of every process of the
+//            machine; rarely
 //   look()   counters of all threads that are known, and new threads; often
 //
 // A process remains in the tree if its parent ends. One that starts and ends between two calls of find() is seen only
@@ -71,12 +71,14 @@ class TaskTree {
     std::size_t counted = 0;                 // threads when their names were counted
     std::map<std::string, ThreadUse> ended;  // by group
     std::int64_t start_ticks = 0;
+    std::int64_t maps_ticks = 0;  // of CPU time, before its libraries are searched again
   };
 
   void add(int pid, const TaskStat& stat, double seconds);
   void look_at(Process& process, double seconds);
   void look_at_threads(Process& process, double seconds);
   void read_names_and_locks(Process& process) const;
+  [[nodiscard]] bool loads_openmp(int pid) const;
   // Sets what the thread waits for, and counts the file that it reads.
   void look_at_call(Process& process, Thread& thread, const std::string& task) const;
   static void count_threads(Process& process);

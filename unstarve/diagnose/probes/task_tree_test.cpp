@@ -209,6 +209,37 @@ TEST_CASE("system time of the main thread, without that of other threads") {
   CHECK(tree.use().at(0).main_system_s == Approx(30 / ticks));
 }
 
+TEST_CASE("processes that have loaded OpenMP") {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  const auto write = [&](const std::string& file, const std::string& text) {
+    fs::create_directories((folder.path() / file).parent_path());
+    std::ofstream(folder.path() / file) << text;
+  };
+  const auto stat = [&](int threads, int ticks) {
+    write("7/stat", "7 (train) S 1 7 7 0 -1 0 0 0 0 0 " + std::to_string(ticks) + " 0 0 0 20 0 " +
+                        std::to_string(threads) + " 0 5 1000 10 0 0 0\n");
+  };
+  const std::string line = "7f00-7f01 r-xp 00000000 00:01 99 /usr/lib/";
+  std::string maps;  // larger than the buffer
+  for (int i = 0; i < 3000; ++i) maps += line + "libm.so.6\n";
+  stat(4, 10);
+  write("7/maps", maps);
+  TaskTree tree(7, {.proc = folder.path()});
+  CHECK_FALSE(tree.use().at(0).has_openmp);
+  write("7/maps", maps + line + "libgomp-a34b3233.so.1\n" + maps);
+  const auto has_openmp = [&](int threads, int ticks) {
+    stat(threads, ticks);
+    tree.look(1);
+    tree.find(1);
+    return tree.use().at(0).has_openmp;
+  };
+  CHECK_FALSE(has_openmp(4, 20));  // too early
+  CHECK(has_openmp(4, 100'000));
+  write("7/maps", maps);
+  CHECK(has_openmp(4, 900'000));  // it remains known
+}
+
 TEST_CASE("files that a thread reads") {
   namespace fs = std::filesystem;
   const testing::TemporaryFolder folder;

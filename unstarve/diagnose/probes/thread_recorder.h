@@ -1,7 +1,7 @@
 #pragma once
 // Reads the counters of one thread of another process often: its files in /proc are opened once.
 //
-// Threads: one at a time. Failure: counters that cannot be read are left out. Cost: 25 us per look.
+// Threads: one at a time. Failure: counters that cannot be read are left out. Cost: 25 us per sample.
 
 #include <array>
 #include <cstdint>
@@ -17,19 +17,19 @@ namespace unstarve {
 
 class ThreadRecorder {
  public:
-  // The main thread of `process`. `most`: looks.
+  // The main thread of `process`. `most`: samples.
   ThreadRecorder(int process, std::size_t most, const std::filesystem::path& proc = "/proc");
 
-  // `seconds` increase from call to call. False: the thread has ended and was waited for, or there are `most` looks.
+  // `seconds` increase from call to call. False: the thread has ended and was waited for, or there are `most` samples.
   bool look(double seconds);
 
-  // Looks once in each interval, at random times, so that they do not beat with the clock of the scheduler, until
+  // Takes one sample in each interval, at random times, so that they do not beat with the clock of the scheduler, until
   // look() returns false or a stop is requested.
   void record(double interval_s, const std::stop_token& stop);
 
-  // In equal intervals from the first look to the last; counts between two looks are spread evenly.
+  // In equal intervals from the first sample to the last; counts between two samples are spread evenly.
   [[nodiscard]] ThreadSeries series(double interval_s) const;
-  [[nodiscard]] double seconds() const;  // from the first look to the last
+  [[nodiscard]] double seconds() const;  // from the first sample to the last
   [[nodiscard]] std::size_t looks() const { return looks_.size(); }
   [[nodiscard]] double cpu_share() const;    // of one core
   [[nodiscard]] double wait_share() const;   // of the time: ready to run, without a CPU
@@ -37,7 +37,7 @@ class ThreadRecorder {
 
  private:
   static constexpr std::size_t kCounters = 5;
-  static constexpr std::size_t kRare = 8;  // one look of eight reads whether it sleeps
+  static constexpr std::size_t kRare = 8;  // one sample of eight reads whether it sleeps
   struct Look {
     double seconds;
     std::array<double, kCounters> counters;  // since the thread began; 0: unknown
@@ -47,7 +47,7 @@ class ThreadRecorder {
   std::array<FileDescriptor, 4> files_;
   std::vector<Look> looks_;
   std::int64_t first_wait_ns_ = 0, last_wait_ns_ = 0;
-  std::size_t rare_looks_ = 0, sleeping_ = 0;  // looks at the system call
+  std::size_t rare_looks_ = 0, sleeping_ = 0;  // samples of the system call
   std::array<char, 4096> buffer_;
 };
 

@@ -192,6 +192,13 @@ struct ArithmeticUse {
   double operations_32 = 0;  // with float32
 };
 
+// Events of a trace that contradict its format, which are left out.
+struct MalformedEvents {
+  std::int64_t count = 0;
+  std::vector<std::string> examples;  // "event 17: ts: found "abc"; expected a number of microseconds"; the first ones
+};
+inline constexpr std::size_t kMostMalformedExamples = 5;
+
 enum class Framework { kUnknown, kPyTorch, kTensorFlow, kJax };
 template <>
 inline constexpr std::array<std::string_view, 4> kWords<Framework>{"unknown", "PyTorch", "TensorFlow", "JAX"};
@@ -221,6 +228,7 @@ struct TraceUse {
   UnifiedMemoryUse unified;               // missing in JSON if there is none
   FallbackUse fallback;                   // missing in JSON if there is none
   ArithmeticUse arithmetic;               // missing in JSON if there are no shapes
+  MalformedEvents malformed;              // missing in JSON if there are none
   std::vector<ProcessKernels> processes;  // of watch: most kernels first, the others of TraceUse are of the first
 };
 inline constexpr std::size_t kMostSteps = 100'000;

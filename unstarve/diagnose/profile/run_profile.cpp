@@ -31,10 +31,11 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command,
                                    run_delay_s, busiest_thread_s, main_system_s, ended_children_s, minor_faults,
                                    major_faults, resident_bytes, peak_resident_bytes, locked_bytes, pinned_bytes,
                                    has_io, read_calls, read_bytes, storage_bytes, written_bytes, main_thread, threads,
-                                   file_samples)
+                                   file_samples, has_openmp)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreUse, cpu, busy_share, stolen_share)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, sent_bytes_per_s,
-                                   shm_bytes, shm_used_bytes, memory_limit_bytes)
+                                   shm_bytes, shm_used_bytes, memory_limit_bytes, cores)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Watching, seconds, samples, cpu_s, stacks_cpu_s, stopped)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTimeline, interval_s, main, loader, other, storage_bytes_per_s, resident_bytes,
                                    read_bytes_per_s, received_bytes_per_s, sent_bytes_per_s, major_faults_per_s)
@@ -92,6 +93,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleUse, loader_s, checkpoint_s, logging_s, a
                                    launch_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NamedTime, name, count, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticUse, operators, operations_16, operations_32)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MalformedEvents, count, examples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed_s, analysed_s, overhead_s, events,
                                    left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
                                    operators)
@@ -191,6 +193,7 @@ void upgrade(nlohmann::json& json) {
   };
   if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
   if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
+  if (json.contains("machine")) with(json.at("machine"), {"cores"}, nlohmann::json::array());
   if (json.contains("timeline")) {
     with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
          nlohmann::json::array());
@@ -199,6 +202,7 @@ void upgrade(nlohmann::json& json) {
     if (!json.contains(list) || !json.at(list).is_array()) continue;
     for (nlohmann::json& process : json.at(list)) {
       with(process, {"locked_bytes", "pinned_bytes", "main_system_s"}, 0);
+      with(process, {"has_openmp"}, false);
       if (!process.is_object()) continue;
       if (process.contains("main_thread")) with_mutex_of(process.at("main_thread"));
       if (!process.contains("threads") || !process.at("threads").is_array()) continue;
@@ -246,6 +250,7 @@ std::string to_json(const RunProfile& profile) {
     if (profile.trace->unified.used()) json["trace"]["unified"] = profile.trace->unified;
     if (profile.trace->fallback.count > 0) json["trace"]["fallback"] = profile.trace->fallback;
     if (profile.trace->arithmetic.operators > 0) json["trace"]["arithmetic"] = profile.trace->arithmetic;
+    if (profile.trace->malformed.count > 0) json["trace"]["malformed"] = profile.trace->malformed;
     if (!profile.trace->processes.empty()) json["trace"]["processes"] = profile.trace->processes;
   }
   if (!profile.gpus.empty()) json["gpus"] = profile.gpus;
@@ -273,6 +278,7 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   if (json.contains("unified")) trace.unified = json.at("unified").get<UnifiedMemoryUse>();
   if (json.contains("fallback")) trace.fallback = json.at("fallback").get<FallbackUse>();
   if (json.contains("arithmetic")) trace.arithmetic = json.at("arithmetic").get<ArithmeticUse>();
+  if (json.contains("malformed")) trace.malformed = json.at("malformed").get<MalformedEvents>();
   if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();
   if (!json.contains("window")) return trace;
   trace.window = json.at("window").get<TraceWindow>();

@@ -94,6 +94,14 @@ struct ProcessUse {
   ThreadUse main_thread{};           // which has begun the program; also counted in `threads`
   std::vector<ThreadUse> threads{};  // most CPU time first
   FileSamples file_samples{};        // missing in JSON of earlier versions
+  bool has_openmp = false;           // has loaded OpenMP or OpenBLAS: OMP_NUM_THREADS limits its operator threads
+};
+
+// One CPU of the affinity mask. Shares are of wall time, 0..1.
+struct CoreUse {
+  int cpu = 0;  // its number
+  double busy_share = 0;
+  double stolen_share = 0;  // by the hypervisor
 };
 
 // The machine, or the container, while the program ran. Shares are of wall time, 0..1.
@@ -110,6 +118,7 @@ struct MachineUse {
   std::int64_t shm_bytes = 0;           // size of /dev/shm, as the program sees it
   std::int64_t shm_used_bytes = 0;      // at most
   std::int64_t memory_limit_bytes = 0;  // of its cgroups, which count /dev/shm; 0: none
+  std::vector<CoreUse> cores{};         // by number; missing in JSON of earlier versions
 };
 
 // How the program was watched.

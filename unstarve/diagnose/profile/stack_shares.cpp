@@ -30,6 +30,12 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kInput, "grain/", "__next__"},
     KnownCode{Activity::kInput, "webdataset/", ""},
     KnownCode{Activity::kInput, "datasets/iterable_dataset.py", ""},
+    KnownCode{Activity::kDecode, "spdl/io/", ""},
+    KnownCode{Activity::kInput, "spdl/", ""},
+    KnownCode{Activity::kInput, "streaming/base/", ""},  // of MosaicML
+    KnownCode{Activity::kInput, "ray/data/", ""},
+    KnownCode{Activity::kInput, "petastorm/", ""},
+    KnownCode{Activity::kInput, "fastai/data/load.py", ""},
     KnownCode{Activity::kThreads, "/queue.py", "get"},
     KnownCode{Activity::kThreads, "/multiprocessing/queues.py", "get"},
     KnownCode{Activity::kThreads, "/multiprocessing/pool.py", "next"},
@@ -83,15 +89,9 @@ bool matches(const KnownCode& known, const CodeLine& line) {
   return line.file.find(known.file) != std::string::npos && (known.function.empty() || known.function == line.function);
 }
 
-Activity activity_of_line(const CodeLine& line) {
-  for (const KnownCode& known : kKnownCode)
-    if (matches(known, line)) return known.activity;
-  return Activity::kOther;
-}
-
 bool is_framework(const CodeLine& line) {
   return line.file.starts_with("torch/") || line.file.starts_with("tensorflow/") || line.file.starts_with("jax/") ||
-         line.file.starts_with("keras/") || activity_of_line(line) == Activity::kInput;
+         line.file.starts_with("keras/") || activity_of(line) == Activity::kInput;
 }
 
 // Whether it reads from a server.
@@ -210,11 +210,17 @@ double share_with_callers(const PythonStacks& stacks, const Does& does, const Be
 
 }  // namespace
 
+Activity activity_of(const CodeLine& line) {
+  for (const KnownCode& known : kKnownCode)
+    if (matches(known, line)) return known.activity;
+  return Activity::kOther;
+}
+
 // Pillow decodes when pixels are needed first, for example within convert().
 Activity activity_of(const PythonStacks& stacks, const StackUse& stack) {
   Activity result = Activity::kOther;
   for (const int index : stack.lines) {
-    const Activity activity = activity_of_line(stacks.lines[static_cast<std::size_t>(index)]);
+    const Activity activity = activity_of(stacks.lines[static_cast<std::size_t>(index)]);
     if (result == Activity::kOther || (result == Activity::kPixels && activity == Activity::kDecode)) result = activity;
   }
   return result;
@@ -325,7 +331,7 @@ HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activ
     if (stack.thread != thread || activity_of(stacks, stack) != activity) return caller;
     for (const int index : stack.lines) {
       const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
-      if (activity_of_line(line) != Activity::kOther) break;
+      if (activity_of(line) != Activity::kOther) break;
       if (!is_library(line)) caller = index;
     }
     return caller;
@@ -343,7 +349,7 @@ double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) 
     const int last = stack.lines.back();
     if (!is_library(stacks.lines[static_cast<std::size_t>(last)])) lines[last].own_s += stack.seconds;
     const bool images = std::ranges::any_of(stack.lines, [&](int index) {
-      const Activity activity = activity_of_line(stacks.lines[static_cast<std::size_t>(index)]);
+      const Activity activity = activity_of(stacks.lines[static_cast<std::size_t>(index)]);
       return activity == Activity::kDecode || activity == Activity::kPixels;
     });
     if (!images) continue;
@@ -361,7 +367,7 @@ double share_within_input(const PythonStacks& stacks, Activity activity) {
     if (stack.thread != StackThread::kMain || activity_of(stacks, stack) != Activity::kInput) return false;
     StackUse inner = stack;  // without the frames of the loader
     std::erase_if(inner.lines, [&](int index) {
-      return activity_of_line(stacks.lines[static_cast<std::size_t>(index)]) == Activity::kInput;
+      return activity_of(stacks.lines[static_cast<std::size_t>(index)]) == Activity::kInput;
     });
     return activity_of(stacks, inner) == activity;
   });
@@ -379,6 +385,27 @@ bool is_library(const CodeLine& line) {
   const std::size_t python = file.find("/lib/python3");  // the standard library
   if (python != std::string::npos) return true;
   return file[0] != '/' && file.find('/') != std::string::npos;
+}
+
+bool is_trainer(const CodeLine& line) {
+  constexpr std::array<std::string_view, 17> kFolders{"lightning/",
+                                                      "pytorch_lightning/",
+                                                      "transformers/",
+                                                      "keras/",
+                                                      "tf_keras/",
+                                                      "tensorflow/",
+                                                      "trl/",
+                                                      "fastai/",
+                                                      "ignite/",
+                                                      "composer/",
+                                                      "mmengine/",
+                                                      "detectron2/",
+                                                      "torchtune/",
+                                                      "ultralytics/",
+                                                      "fairseq/",
+                                                      "catalyst/",
+                                                      "sentence_transformers/"};
+  return std::ranges::any_of(kFolders, [&](std::string_view folder) { return line.file.starts_with(folder); });
 }
 
 }  // namespace unstarve

@@ -29,6 +29,7 @@ inline constexpr std::array<std::string_view, 9> kWords<Activity>{
 
 // By the outermost frame that is known.
 [[nodiscard]] Activity activity_of(const PythonStacks& stacks, const StackUse& stack);
+[[nodiscard]] Activity activity_of(const CodeLine& line);
 
 // Seconds of the thread per second of recording, 0..1 for the main thread. 0 without stacks.
 [[nodiscard]] double share_of(const PythonStacks& stacks, StackThread thread, Activity activity);
@@ -84,5 +85,7 @@ struct HotFunction {
 // "train.py:34 (augment)"
 [[nodiscard]] std::string to_string(const CodeLine& line);
 [[nodiscard]] bool is_library(const CodeLine& line);
+// Of a library that contains the training loop of its users: Lightning, Keras, transformers, ...
+[[nodiscard]] bool is_trainer(const CodeLine& line);
 
 }  // namespace unstarve

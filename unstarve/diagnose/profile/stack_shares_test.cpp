@@ -43,6 +43,20 @@ TEST_CASE("activities are those of the outermost known function") {
   CHECK(activity({}) == Activity::kOther);
 }
 
+TEST_CASE("loaders of other libraries") {
+  PythonStacks stacks = recorded({{StackThread::kMain, {0, 1}, 2, 0, 0}});
+  for (const CodeLine& line :
+       {CodeLine{"get_item", "spdl/pipeline/_pipeline.py", 1}, CodeLine{"__iter__", "streaming/base/dataset.py", 1},
+        CodeLine{"iter_batches", "ray/data/iterator.py", 1}, CodeLine{"__next__", "petastorm/reader.py", 1},
+        CodeLine{"__iter__", "fastai/data/load.py", 1}, CodeLine{"__next__", "grain/_src/python/data_loader.py", 1}}) {
+    INFO(line.file);
+    stacks.lines = {{"main", "/x/train.py", 1}, line};
+    CHECK(share_of(stacks, StackThread::kMain, Activity::kInput) == Approx(0.2));
+  }
+  stacks.lines[1] = {"load_image", "spdl/io/_composite.py", 1};
+  CHECK(share_of(stacks, StackThread::kMain, Activity::kDecode) == Approx(0.2));
+}
+
 TEST_CASE("exchanges with other ranks") {
   PythonStacks stacks = recorded({{StackThread::kMain, {0, 1}, 2, 0, 0}});
   for (const CodeLine& line :

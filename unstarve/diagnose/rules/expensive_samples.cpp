@@ -17,7 +17,7 @@ std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
   const double cores = usable_cores(profile.machine), input = input_share(profile);
   if (!loader_limits(profile) || steady_seconds(profile) <= 0) return std::nullopt;
   const double used = loader.cpu_s / steady_seconds(profile);
-  if (free_cores(profile) >= 0.5 * main.processes || foreign_cores(profile) >= 0.2 * cores) return std::nullopt;
+  if (free_cores(profile) >= 0.5 * main.processes || taken_share(profile) >= 0.2) return std::nullopt;
   if (input < 0.1 || used < 0.4 * cores) return std::nullopt;
   if (kLargeImages.find(profile) || kSpinningThreads.find(profile)) return std::nullopt;
   RunFinding finding;

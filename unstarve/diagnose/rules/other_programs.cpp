@@ -12,28 +12,31 @@ namespace {
 
 std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
   const RoleSum main = sum_of(profile, ProcessRole::kMain), loader = sum_of(profile, ProcessRole::kLoader);
-  const double cores = profile.machine.affinity_cores, stolen = profile.machine.stolen_share;
+  const double affinity = profile.machine.affinity_cores, stolen = profile.machine.stolen_share;
   const RoleSum& limit = loader_limits(profile) ? loader : main;
   const double delayed = limit.delayed();
   RunFinding finding;
-  if (stolen >= 0.05) {
+  // The hypervisor delays a program only while it runs.
+  const double busy = profile.machine.busy_cores / affinity;
+  const double lost_to_hypervisor = stolen > 0 ? std::min(limit.thread_busy(), 1.0) * stolen / (stolen + busy) : 0;
+  if (stolen >= 0.05 && lost_to_hypervisor >= 0.05) {
     finding.title = "other virtual machines use the cores";
-    finding.evidence = fmt::format("the hypervisor took {:.0f} % of the time of {:.0f} cores", 100 * stolen, cores);
+    finding.evidence = fmt::format("the hypervisor took {:.0f} % of the time of {:.0f} cores", 100 * stolen, affinity);
     finding.change = "use a machine with dedicated cores";
-    finding.gain.gain = 1 / std::max(1 - stolen, 0.1);
-    finding.lost = stolen;
+    finding.gain.gain = 1 / std::max(1 - lost_to_hypervisor, 0.1);
+    finding.lost = lost_to_hypervisor;
     return finding;
   }
-  const double foreign = foreign_cores(profile);
+  const double taken = taken_share(profile);
   // Waiting for a core costs nothing while there is nothing to do.
   const double lost = limit.lived_s > 0 ? std::min(limit.run_delay_s / limit.lived_s, delayed) : 0;
-  if (delayed < 0.1 || lost < 0.05 || foreign < 0.2 * cores) return std::nullopt;
+  if (delayed < 0.1 || lost < 0.05 || taken < 0.2) return std::nullopt;
   finding.title = "other programs use the cores";
   finding.evidence = fmt::format(
       "other programs use {:.1f} of {:.0f} cores; {} waited for a core for {:.0f} % of the time in which it could run",
-      foreign, cores, loader_limits(profile) ? "the loader" : "the main process", 100 * delayed);
+      foreign_cores(profile), affinity, loader_limits(profile) ? "the loader" : "the main process", 100 * delayed);
   finding.change = "stop the other programs, or reserve cores for this one (taskset, cpusets)";
-  finding.gain.gain = std::min(1 / std::max(1 - lost, 0.1), cores / std::max(cores - foreign, 0.1));
+  finding.gain.gain = std::min(1 / std::max(1 - lost, 0.1), 1 / std::max(1 - taken, 0.1));
   finding.lost = lost_by(finding.gain);
   return finding;
 }
@@ -42,8 +45,9 @@ std::optional<RunFinding> find_other_programs(const RunProfile& profile) {
 
 const Rule kOtherPrograms{
     "other-programs",
-    "other programs use a fifth of the cores, and the main process, or the loader that limits it, waited for a core "
-    "for 10 % of the time in which it could run and for 5 % of all time; or the hypervisor took 5 % of the time",
+    "other programs take a fifth of the usable cores (affinity and quota), and the main process, or the loader that "
+    "limits it, waited for a core for 10 % of the time in which it could run and for 5 % of all time; or the "
+    "hypervisor took 5 % of the time of the cores, and by that 5 % of the time of this process",
     find_other_programs};
 
 }  // namespace unstarve

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "unstarve/diagnose/rules/testing/run_profiles.h"
@@ -48,6 +49,26 @@ TEST_CASE("other programs") {
   CHECK(found(profile) == Names{});
   profile.machine.stolen_share = 0.2;
   CHECK(found(profile) == Names{"other-programs"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.6 * 0.2 / (0.2 + 7.9 / 8)));
+  RunProfile idle = run(0.01, {});  // it does not need the cores
+  idle.machine.stolen_share = 0.2;
+  CHECK(found(idle) == Names{});
+}
+
+TEST_CASE("other programs outside of a CPU quota take nothing") {
+  RunProfile profile = run(0.4, {});
+  profile.machine.affinity_cores = 2;
+  profile.machine.quota_cores = 0.5;
+  profile.machine.busy_cores = 1.5;  // 0.9 cores remain for a quota of 0.5
+  profile.processes[0].run_delay_s = 6;
+  CHECK(left_cores(profile) == Approx(0.5));
+  CHECK(taken_share(profile) == Approx(0).margin(1e-9));
+  CHECK(found(profile) == Names{});
+  profile.machine.busy_cores = 1.9;
+  CHECK(taken_share(profile) > 0.2);
+  profile.machine.busy_cores = 2.04 - 0.3;  // 0.3 cores remain
+  CHECK(found(profile) == Names{"other-programs"});
+  CHECK(findings_of(profile)[0].gain.gain <= 0.5 / 0.3 + 1e-9);
 }
 
 TEST_CASE("input of the main process itself") {
@@ -263,6 +284,16 @@ TEST_CASE("operator threads") {
   profile.processes[0].busiest_thread_s = 4;
   profile.processes[0].threads = {{"python", 16, 18.5, 58, {}}};
   profile.processes[0].main_thread = {"python", 1, 4, 4, {}};
+  CHECK(findings_of(profile).at(0).change == "start 2 threads that compute, as many as there are cores");
+  profile.machine.busy_cores = 2;
+  profile.processes[0].cpu_s = 9;  // the other core is that of another program
+  profile.processes[0].threads[0].cpu_s = 9;
+  CHECK(found(profile) == Names{"other-programs"});
+  profile.processes[0].has_openmp = true;
+  CHECK(found(profile) == Names{"operator-threads", "other-programs"});
+  CHECK(findings_of(profile)[0].rule == "other-programs");
+  profile.processes[0].cpu_s = 19;
+  profile.processes[0].threads[0].cpu_s = 18.5;
   CHECK(found(profile) == Names{"operator-threads"});
   CHECK(findings_of(profile)[0].change.find("use 2 threads for operators: set the variable OMP_NUM_THREADS=2") == 0);
   profile.processes[0].threads[0].threads = 2;
@@ -318,6 +349,14 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
   record(profile, {{kMainThread, "__next__", kLoaderFile, 1, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}}, 2);
   CHECK(found(profile).contains("spinning-threads"));
   CHECK_FALSE(found(profile).contains("expensive-samples"));  // the loader does not have all cores
+  for (CodeLine& line : profile.stacks.lines)                 // no library that computes operators
+    if (line.function == "forward") line.file = kOwnFile;
+  profile.stacks.lines[1].file = "/home/me/loader.py";
+  CHECK_FALSE(found(profile).contains("spinning-threads"));
+  main.has_openmp = true;
+  CHECK(found(profile).contains("spinning-threads"));
+  main.has_openmp = false;
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 1, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}}, 2);
   RunFinding finding;
   for (const RunFinding& each : findings_of(profile))
     if (each.rule == "spinning-threads") finding = each;
@@ -348,6 +387,47 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
   main.threads[0].run_delay_s = 8;
   profile.machine.affinity_cores = 8;
   CHECK_FALSE(found(profile).contains("spinning-threads"));
+}
+
+TEST_CASE("pauses between steps") {
+  RunProfile profile = run(5, {});
+  profile.steps = {"un.step()", 29, std::vector<double>(200, 0.01), 200};
+  CHECK(found(profile) == Names{});
+  for (std::size_t step = 24; step < 200; step += 25) profile.steps.seconds[step] = 0.61;
+  REQUIRE(found(profile) == Names{"step-pauses"});
+  RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.lost == Approx(8 * 0.6 / 6.8));
+  CHECK(finding.evidence.find("one in 25") != std::string::npos);
+  CHECK(finding.change.find("gc.freeze()") != std::string::npos);
+  // The stacks show what the pauses are.
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
+  finding = findings_of(profile)[0];
+  CHECK(finding.title == "evaluation stops the training");
+  CHECK(finding.evidence.find("evaluate() for 70 % of the time") != std::string::npos);
+  record(profile,
+         {{kMainThread, "save", "torch/serialization.py", 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
+  CHECK(found(profile) == Names{"checkpoint-stall"});
+  profile.stacks = {};
+  // Steps of two kinds, as of a loader with two workers; and a slow start.
+  profile.steps.seconds.assign(200, 0.01);
+  for (std::size_t step = 0; step < 200; step += 2) profile.steps.seconds[step] = 0.2;
+  CHECK(found(profile) == Names{});
+  profile.steps.seconds.assign(200, 0.01);
+  profile.steps.seconds[0] = profile.steps.seconds[1] = profile.steps.seconds[100] = 2;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("steps that become slower") {
+  RunProfile profile = run(5, {});
+  profile.steps = {"un.step()", 29, {}, 300};
+  for (int i = 0; i < 300; ++i) profile.steps.seconds.push_back(0.01 + 0.0002 * i);
+  REQUIRE(found(profile) == Names{"slowing-steps"});
+  CHECK(findings_of(profile)[0].evidence.find("0.016, 0.028, 0.040, 0.052 and 0.064 s") != std::string::npos);
+  profile.processes[0].run_delay_s = 5;  // for cores that other programs may use
+  CHECK(found(profile) == Names{});
+  profile.processes[0].run_delay_s = 0;
+  std::ranges::reverse(profile.steps.seconds);
+  CHECK(found(profile) == Names{});
 }
 
 TEST_CASE("Python code in the main thread") {
@@ -407,10 +487,33 @@ TEST_CASE("the machine that is enough") {
   profile.processes[2].end_s = 10;
   CHECK(sufficient_machine(profile).memory_bytes == 12500);
   CHECK(sufficient_machine({}).cores == 0);
+  profile.watching.seconds = 2;
+  CHECK(sufficient_machine(profile).cores == 0);
   profile = run(19.5, {});  // 1.95 are busy, and it had no more than 2
   CHECK(sufficient_machine(profile).cores == 3);
   profile.machine.affinity_cores = 2;
   CHECK(sufficient_machine(profile).cores == 2);
+}
+
+TEST_CASE("the confidence is that of the amount of evidence") {
+  RunProfile profile = run(9, {});
+  profile.machine.throttled_share = 0.3;
+  const auto confidence = [&] { return findings_of(profile).at(0).confidence; };
+  CHECK(confidence() == Confidence::kMedium);
+  profile.watching.seconds = 8;
+  CHECK(confidence() == Confidence::kLow);
+  profile.watching.seconds = 60;
+  profile.processes[0].end_s = 60;
+  CHECK(confidence() == Confidence::kHigh);
+  profile.machine.busy_cores = 7;  // other programs disturb
+  CHECK(confidence() == Confidence::kMedium);
+  profile.machine.busy_cores = 0.9;
+  profile.machine.throttled_share = 0.1;
+  CHECK(confidence() == Confidence::kMedium);
+  profile.machine.throttled_share = 0;
+  profile.steps = {"un.step()", 29, std::vector<double>(200, 0.01), 200};
+  for (std::size_t step = 24; step < 200; step += 25) profile.steps.seconds[step] = 0.61;
+  CHECK(confidence() == Confidence::kLow);  // of step-pauses: nothing else explains them
 }
 
 TEST_CASE("names of rules differ") {

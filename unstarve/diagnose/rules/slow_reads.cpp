@@ -25,7 +25,7 @@ GainPrediction gain_of(const RunProfile& profile, double lost) {
   const double known = stacks.seconds > 0 ? loading_share(stacks) : waits + calls_share(profile);
   const double loading = std::min(std::max(waits + decode, known), 1.0);
   const double works = std::max(loading - waits, 0.0), rest = 1 - std::max(loading, waits);
-  const double cores = std::max(0.85 * (usable_cores(profile.machine) - foreign_cores(profile)), 1.0);
+  const double cores = std::max(0.85 * left_cores(profile), 1.0);
   GainPrediction gain;
   gain.gain = 1 / (waits / kReads + works / std::min(cores, kReads) + rest);
   gain.low = 1 / (waits / kReads + works + rest);

@@ -39,14 +39,22 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
   const double foreign = foreign_cores(profile), computes = 1 - std::max(input_share(profile), 0.0);
   if (main.delayed() < 0.3 || free_cores(profile) >= 0.5 * main.processes) return std::nullopt;
   if (preparation.runnable + foreign < 0.3) return std::nullopt;
+  const bool openmp = std::ranges::any_of(profile.processes, [](const ProcessUse& process) {
+    return process.role == ProcessRole::kMain && process.has_openmp;
+  });
+  if (!openmp && libraries_of(profile).count() == 0) return std::nullopt;
   if (operators.runnable < std::max(0.8 * computes, 0.3)) return std::nullopt;
   const double cores = usable_cores(profile.machine);
   RunFinding finding;
   finding.title = "operator threads busy-wait on cores that other threads need";
   finding.evidence = fmt::format(
-      "the main process waited for a core for {:.0f} % of the time in which it could run; {:.1f} threads that prepare "
-      "data could run at the same time, and other programs used {:.1f} of {:.1f} cores",
-      100 * main.delayed(), preparation.runnable, foreign, cores);
+      "the main process waited for a core for {:.0f} % of the time in which it could run; {}other programs used {:.1f} "
+      "of {:.1f} cores",
+      100 * main.delayed(),
+      preparation.runnable < 0.05
+          ? ""
+          : fmt::format("{:.1f} threads that prepare data could run at the same time, and ", preparation.runnable),
+      foreign, cores);
   const int fitting = std::max(1, static_cast<int>((cores - foreign - preparation.runnable) / main.processes));
   const std::string fewer = "use fewer operator threads than cores: ";
   finding.changes = {fmt::format("{}the variable OMP_NUM_THREADS={}", fewer, fitting),
@@ -57,7 +65,7 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
                      fmt::format("{}unstarve train --operator-threads {}", fewer, fitting)};
   // At most, the loader has all cores that are left.
   if (preparation.cores >= 0.1) finding.gain.gain = std::max((cores - foreign) / preparation.cores, 1.0);
-  finding.lost = finding.gain.gain > 0 ? lost_by(finding.gain) : main.delayed();
+  finding.lost = finding.gain.gain > 0 ? lost_by(finding.gain) : main.delayed() * (1 - taken_share(profile));
   return finding;
 }
 
@@ -68,7 +76,8 @@ const Rule kSpinningThreads{
     "the main process waited for a core for 30 % of the time in which it could run, less than half a core per main "
     "process is free, and threads that prepare data and other programs could use 0.3 cores; threads with the name of "
     "the main thread that execute no Python are runnable for 80 % of the time in which the main thread does not wait "
-    "for batches, and for 30 % of all time",
+    "for batches, and for 30 % of all time; a library that computes operators is known (OpenMP, OpenBLAS, torch, "
+    "TensorFlow, JAX)",
     find_spinning_threads};
 
 }  // namespace unstarve

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
 
 namespace unstarve {
 namespace {
@@ -115,7 +116,7 @@ GainPrediction gain_by_less_work(const RunProfile& profile, double rest) {
   constexpr double kUncertain = 0.25;  // by which `rest` may be wrong
   const double main_s = sum_of(profile, ProcessRole::kMain).cpu_s,
                loader_s = sum_of(profile, ProcessRole::kLoader).cpu_s;
-  const double cores_s = (usable_cores(profile.machine) - foreign_cores(profile)) * steady_seconds(profile);
+  const double cores_s = left_cores(profile) * steady_seconds(profile);
   const auto gain = [&](double factor) {
     return std::max(cores_s / std::max(main_s + factor * rest * loader_s, 0.01), 1.0);
   };
@@ -153,7 +154,7 @@ double lost_by(const GainPrediction& gain) { return 1 - 1 / std::max(gain.gain, 
 SufficientMachine sufficient_machine(const RunProfile& profile) {
   constexpr double kSpare = 1.1;
   SufficientMachine machine;
-  if (profile.processes.empty() || profile.watching.seconds <= 0) return machine;
+  if (profile.processes.empty() || profile.watching.seconds < kShortestWatch) return machine;
   const double spare = std::min(kSpare * steady_cores(profile), std::max(usable_cores(profile.machine), 1.0));
   machine.cores = std::max(1, static_cast<int>(std::ceil(spare - 0.01)));
   std::int64_t alive = 0;
@@ -165,9 +166,17 @@ SufficientMachine sufficient_machine(const RunProfile& profile) {
   return machine;
 }
 
-double free_cores(const RunProfile& profile) {
-  return std::max(usable_cores(profile.machine) - steady_cores(profile) - foreign_cores(profile), 0.0);
+double left_cores(const RunProfile& profile) {
+  const double left = static_cast<double>(profile.machine.affinity_cores) - foreign_cores(profile);
+  return std::clamp(left, 0.0, usable_cores(profile.machine));
 }
+
+double taken_share(const RunProfile& profile) {
+  const double usable = usable_cores(profile.machine);
+  return usable > 0 ? 1 - left_cores(profile) / usable : 0;
+}
+
+double free_cores(const RunProfile& profile) { return std::max(left_cores(profile) - steady_cores(profile), 0.0); }
 
 OperatorThreads operator_threads(const RunProfile& profile) {
   OperatorThreads sum;

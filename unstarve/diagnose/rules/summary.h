@@ -95,10 +95,16 @@ inline constexpr double kLongerReads = 16;
 // start, with a tenth to spare but not more cores than it had, and the largest memory of its processes; memory that
 // they share counts for each.
 struct SufficientMachine {
-  int cores = 0;  // 0: unknown
+  int cores = 0;  // 0: unknown, also after less than kShortestWatch
   std::int64_t memory_bytes = 0;
 };
 [[nodiscard]] SufficientMachine sufficient_machine(const RunProfile& profile);
+
+// Cores that other programs leave to this one: with a CPU quota, they take from it only if they use more than the rest
+// of the machine.
+[[nodiscard]] double left_cores(const RunProfile& profile);
+// The share of the usable cores that other programs take, 0..1.
+[[nodiscard]] double taken_share(const RunProfile& profile);
 
 // Usable cores that no program used.
 [[nodiscard]] double free_cores(const RunProfile& profile);

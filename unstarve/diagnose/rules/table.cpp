@@ -2,6 +2,7 @@
 #include <array>
 
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 
@@ -12,6 +13,17 @@ std::span<const Rule> rules() {
 #undef RULE
   };
   return kRules;
+}
+
+Confidence confidence_of(const RunProfile& profile, const Rule& rule, double lost) {
+  constexpr double kLarge = 0.2;  // share of the run, or of the cores
+  const bool watched = profile.watching.seconds > 0;
+  const double steps = profile.trace ? static_cast<double>(profile.trace->steps.size()) : 0;
+  const double amount = watched ? steady_seconds(profile) : steps;  // of evidence
+  const double few = watched ? 10 : 8, many = 30;
+  if (amount < few || rule.if_unexplained) return Confidence::kLow;
+  const bool disturbed = watched && rule.find != kOtherPrograms.find && taken_share(profile) >= kLarge;
+  return amount >= many && lost >= kLarge && !disturbed ? Confidence::kHigh : Confidence::kMedium;
 }
 
 std::vector<RunFinding> findings_of(const RunProfile& profile) {
@@ -31,6 +43,7 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
       std::optional<RunFinding> finding = rule.find(disturbed && rule.find != kFewSteps.find ? without_trace : profile);
       if (!finding || (if_unexplained && explained >= finding->lost / 2)) continue;
       finding->rule = rule.name;
+      finding->confidence = confidence_of(profile, rule, finding->lost);
       if (finding->change.empty()) finding->change = change_for(used, finding->changes);
       findings.push_back(std::move(*finding));
     }

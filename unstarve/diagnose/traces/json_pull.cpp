@@ -208,7 +208,14 @@ std::string_view JsonPull::scalar() {
 
 double JsonPull::number() { return to_number(scalar()); }
 
-std::int64_t JsonPull::microseconds_as_ns() { return to_ns(scalar()); }
+std::optional<std::int64_t> JsonPull::microseconds_as_ns(std::string& found) {
+  const std::string_view text = scalar();
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc() && end == text.data() + text.size() && std::isfinite(value)) return to_ns(text);
+  found = text.empty() ? "no number" : text;
+  return std::nullopt;
+}
 
 void JsonPull::skip() {
   const char first = peek();

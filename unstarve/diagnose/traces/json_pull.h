@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,8 +43,9 @@ class JsonPull {
   [[nodiscard]] std::string_view text();
   // A number, or one in a string; 0 for NaN, null and others.
   [[nodiscard]] double number();
-  // A number of microseconds, in nanoseconds, without rounding; limited to about 290 years.
-  [[nodiscard]] std::int64_t microseconds_as_ns();
+  // A number of microseconds, in nanoseconds, without rounding; limited to about 290 years. Nothing for other values;
+  // `found` is then their text.
+  [[nodiscard]] std::optional<std::int64_t> microseconds_as_ns(std::string& found);
   // A string or a number as text; empty for other values, which are skipped. Valid as text().
   [[nodiscard]] std::string_view scalar();
   void skip();

@@ -86,9 +86,23 @@ TEST_CASE("times are exact to the nanosecond") {
       pull_in_pieces("[1700000000123456.789, 5, 0.0019, -1.5, 1e3, \"7.25\", 1e300, 12345678901234567890]", 3);
   json.enter('[');
   std::vector<std::int64_t> times;
-  while (json.next_element()) times.push_back(json.microseconds_as_ns());
+  std::string found;
+  while (json.next_element()) times.push_back(json.microseconds_as_ns(found).value());
+  CHECK(found.empty());
   CHECK(times == std::vector<std::int64_t>{1'700'000'000'123'456'789, 5000, 1, -1500, 1'000'000, 7250,
                                            9'000'000'000'000'000'000, 9'000'000'000'000'000'000});
+}
+
+TEST_CASE("values that are no times") {
+  JsonPull json = pull_in_pieces(R"(["abc", "7x", NaN, null, [1]])", 3);
+  json.enter('[');
+  std::vector<std::string> all;
+  while (json.next_element()) {
+    std::string found;
+    CHECK_FALSE(json.microseconds_as_ns(found));
+    all.push_back(found);
+  }
+  CHECK(all == std::vector<std::string>{"abc", "7x", "NaN", "null", "no number"});
 }
 
 TEST_CASE("errors name the byte, and what was expected") {

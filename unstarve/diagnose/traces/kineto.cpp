@@ -14,6 +14,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/diagnose/traces/activity_names.h"
 #include "unstarve/diagnose/traces/operator_work.h"
+#include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
@@ -50,6 +51,7 @@ Category category_of(std::string_view text) {
   return Category::kIgnored;
 }
 
+constexpr std::size_t kShownText = 40;
 constexpr std::size_t kMostWork = 4'000'000;  // 96 MB
 
 std::int64_t to_integer(double value) { return std::abs(value) < 9e18 ? static_cast<std::int64_t>(value) : 0; }
@@ -92,6 +94,10 @@ class KinetoReader {
   }
 
  private:
+  struct Time {
+    std::optional<std::int64_t> ns;
+    std::string found{};  // the text that is no number; empty: the event has none
+  };
   struct Args {
     std::int64_t device = -1, bytes = 0, external = -1, reserved = 0, device_type = 0, memory_device = -1;
     OperatorArguments operands;
@@ -135,17 +141,17 @@ class KinetoReader {
       json_.set_record(fmt::format("event {}", number));
       if (!json_.next_element()) break;
       if (json_.peek() == '{')
-        read_event();
+        read_event(number);
       else
         json_.skip();
     }
     json_.set_record("");
   }
 
-  void read_event() {
+  void read_event(std::int64_t number) {
     char phase = 'X';
     Category category = Category::kIgnored;
-    std::int64_t begin = 0, length = 0;
+    Time begin, length;
     Args args;
     name_.clear();
     pid_.clear();
@@ -165,9 +171,9 @@ class KinetoReader {
       } else if (key == "tid") {
         tid_ = json_.scalar();
       } else if (key == "ts") {
-        begin = json_.microseconds_as_ns();
+        begin.ns = json_.microseconds_as_ns(begin.found);
       } else if (key == "dur") {
-        length = json_.microseconds_as_ns();
+        length.ns = json_.microseconds_as_ns(length.found);
       } else if (key == "args" && json_.peek() == '{' && needs_args(category)) {
         args = read_args();
       } else {
@@ -176,10 +182,26 @@ class KinetoReader {
     }
     if (category == Category::kIgnored) return;
     known_ = true;
-    if (phase == 'X')
-      add(category, begin, length, args);
-    else if (category == Category::kInstant && name_ == "[memory]" && args.device_type == 1)
+    if (phase == 'X') {
+      if (const std::string problem = problem_of(begin, length); !problem.empty())
+        events_.reject(fmt::format("event {}: {}", number, problem));
+      else
+        add(category, *begin.ns, *length.ns, args);
+    } else if (category == Category::kInstant && name_ == "[memory]" && args.device_type == 1) {
       note_memory(args);
+    }
+  }
+
+  // Empty: the times are possible.
+  static std::string problem_of(const Time& begin, const Time& length) {
+    for (const auto& [key, time] : {std::pair{"ts", &begin}, std::pair{"dur", &length}}) {
+      if (time->ns) continue;
+      return fmt::format("{}: found {}; expected a number of microseconds", key,
+                         time->found.empty() ? "nothing" : '"' + printable(clip(time->found, kShownText)) + '"');
+    }
+    if (*length.ns >= 0 && *length.ns <= kLongestTrace) return {};
+    return fmt::format("dur: found {:.4g} us; expected 0 to {:.4g} us, a day", 1e-3 * static_cast<double>(*length.ns),
+                       1e-3 * static_cast<double>(kLongestTrace));
   }
 
   [[nodiscard]] bool needs_args(Category category) const {
@@ -250,7 +272,7 @@ class KinetoReader {
   }
 
   void add(Category category, std::int64_t begin, std::int64_t length, const Args& args) {
-    if (length < 0 || length > kLatestNs || begin > kLatestNs) return;
+    if (begin > kLatestNs) return;
     TraceEvent event;
     event.begin_ns = begin;
     event.end_ns = begin + length;

@@ -76,6 +76,31 @@ TEST_CASE("events of the host") {
                                    TraceActivity::kOverhead});
 }
 
+TEST_CASE("events with impossible times are left out, and named") {
+  TraceEvents events = read_events(kineto_text(R"~(
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 1, "dur": 1},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": "abc", "dur": 1},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 2, "dur": -5},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 2, "dur": 1e15},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "dur": 1},
+    {"ph": "X", "cat": "Trace", "name": "other", "pid": 1, "tid": 1},
+    {"ph": "X", "cat": "cpu_op", "name": "aten::far", "pid": 1, "tid": 1, "ts": 1e12, "dur": 1})~"));
+  CHECK(events.malformed.examples ==
+        std::vector<std::string>{"event 1: ts: found \"abc\"; expected a number of microseconds",
+                                 "event 2: dur: found -5 us; expected 0 to 8.64e+10 us, a day",
+                                 "event 3: dur: found 1e+15 us; expected 0 to 8.64e+10 us, a day",
+                                 "event 4: ts: found nothing; expected a number of microseconds"});
+  REQUIRE(events.events().size() == 2);
+  events.add(events.events()[0]);
+  events.reject_outliers();
+  CHECK(events.events().size() == 2);
+  CHECK(events.malformed.count == 5);
+  CHECK_THAT(
+      events.malformed.examples[4],
+      Contains("event \"aten::far\": found 1000000 to 1000000 s; expected times within a day of the other events"));
+  CHECK(reduce_trace(events).malformed.count == 5);
+}
+
 TEST_CASE("copies, memsets and collectives of a device") {
   TraceEvents events = read_events(kineto_text(R"~(
     {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 0, "dur": 9,

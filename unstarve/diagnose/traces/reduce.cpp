@@ -93,6 +93,7 @@ class Reduction {
     use_.framework = source_.framework;
     use_.image_bytes = source_.image_bytes;
     use_.left_out = source_.left_out();
+    use_.malformed = source_.malformed;
     use_.events = static_cast<std::int64_t>(events_.size());
     if (events_.empty()) return use_;
     const Interval observed = observed_time();

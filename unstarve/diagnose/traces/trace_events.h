@@ -32,6 +32,7 @@ struct OperatorWork {
 };
 
 inline constexpr int kMostDevices = 64;
+inline constexpr std::int64_t kLongestTrace = std::int64_t{86'400} * 1'000'000'000;  // a day, in nanoseconds
 
 class TraceEvents {
  public:
@@ -46,6 +47,12 @@ class TraceEvents {
 
   void add(const TraceEvent& event) { events_.add(event); }     // EventList::add()
   void add(const UnifiedEvent& event) { unified_.add(event); }  // UnifiedEvents::add()
+  // Counts an event that is left out because it contradicts the format. `problem`: which one, what was found, and what
+  // was expected.
+  void reject(std::string problem);
+  // Rejects events that are more than kLongestTrace away from the others: their times are wrong, and sums would have no
+  // meaning.
+  void reject_outliers();
   // What is known of a device before its events. Numbers from kMostDevices on are ignored.
   [[nodiscard]] DeviceUse* device(std::int64_t index) {
     if (index < 0 || index >= kMostDevices) return nullptr;
@@ -64,6 +71,7 @@ class TraceEvents {
   std::string format;
   Framework framework = Framework::kUnknown;
   std::int64_t image_bytes = 0;
+  MalformedEvents malformed;
   std::vector<MemoryChange> memory;  // of all devices, in order
   std::vector<MemoryChange> pinned;  // of the host, in order
   std::vector<OperatorWork> work;

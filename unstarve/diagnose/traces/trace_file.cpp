@@ -87,9 +87,14 @@ RunProfile read_trace(const std::string& path) {
             path));
   }
   check_map(bytes.stored());
+  events.reject_outliers();
   RunProfile profile;
   profile.trace = reduce_trace(events);
   if (profile.trace->events == 0 && profile.trace->left_out == 0) {
+    if (events.malformed.count > 0) {
+      throw Error(ErrorKind::kInput, fmt::format("read trace {}: all {} events are malformed; {}", path,
+                                                 events.malformed.count, events.malformed.examples.at(0)));
+    }
     throw Error(ErrorKind::kInput,
                 fmt::format("read trace {}: found no operators, kernels or ranges; expected events of a training "
                             "program. Record some steps between start and stop of the profiler.",

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/diagnose/rules/summary.h"
+
 namespace unstarve {
 
 std::string gain_text(const RunFinding& finding) {
@@ -40,11 +42,18 @@ std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFin
          {"evidence", finding.evidence},
          {"change", finding.change},
          {"changes", std::move(changes)},
+         {"confidence", to_string(finding.confidence)},
          {"lost", finding.lost},
          {"gain", finding.gain.gain > 0 ? Json(finding.gain.gain) : Json(nullptr)},
          {"gain_interval", finding.gain.known() ? Json{finding.gain.low, finding.gain.high} : Json(nullptr)}});
   }
-  const Json json{{"verdict", verdict}, {"findings", std::move(list)}, {"profile", Json::parse(to_json(profile))}};
+  const SufficientMachine enough = sufficient_machine(profile);
+  Json machine;
+  if (enough.cores > 0) machine = {{"cores", enough.cores}, {"memory_bytes", enough.memory_bytes}};
+  const Json json{{"verdict", verdict},
+                  {"findings", std::move(list)},
+                  {"sufficient_machine", std::move(machine)},
+                  {"profile", Json::parse(to_json(profile))}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace);
 }
 

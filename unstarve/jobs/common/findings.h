@@ -21,7 +21,8 @@ namespace unstarve {
 [[nodiscard]] std::string findings_to_text(std::span<const RunFinding> findings);
 
 // {"verdict", "findings": [{rule, title, evidence, change, changes ({"pytorch", "tensorflow", "jax", "unstarve": those
-// that have a text of their own}), lost, gain (null: unknown), gain_interval ([low, high] or null)}],
+// that have a text of their own}), confidence, lost, gain (null: unknown), gain_interval ([low, high] or null)}],
+// "sufficient_machine": {cores, memory_bytes} or null: see sufficient_machine(),
 // "profile": see run_profile.h}
 [[nodiscard]] std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFinding> findings,
                                             const RunProfile& profile);

@@ -74,7 +74,8 @@ BarChart step_histogram(std::span<const double> seconds, const char* title) {
 std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings) {
   std::vector<ReportFinding> shown;
   for (const RunFinding& finding : findings) {
-    shown.push_back({finding.title, finding.evidence, finding.change, gain_text(finding)});
+    shown.push_back(
+        {finding.title, finding.evidence, finding.change, gain_text(finding), to_string(finding.confidence)});
   }
   return shown;
 }

@@ -12,6 +12,9 @@
 
 namespace unstarve {
 
+// For pages of what another machine may have measured.
+inline constexpr const char* kMachineOfPage = "Machine that wrote this page";
+
 inline constexpr std::size_t kMostPoints = 2048;  // of a curve
 
 // Over seconds, from 0.

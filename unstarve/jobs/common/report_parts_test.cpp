@@ -40,6 +40,7 @@ TEST_CASE("a finding without a predicted gain has none in the report") {
   const std::vector<ReportFinding> shown = report_findings(findings);
   CHECK(shown[0].gain == "up to 2.00 times the throughput");
   CHECK(shown[1].gain.empty());
+  CHECK(shown[0].confidence == "medium");
 }
 
 }  // namespace unstarve

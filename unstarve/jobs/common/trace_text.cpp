@@ -84,6 +84,12 @@ std::string processes_of(const TraceUse& trace) {
                      trace.processes.front().pid);
 }
 
+std::string malformed_of(const TraceUse& trace) {
+  std::string text;
+  for (const std::string& note : malformed_notes(trace.malformed)) text += (text.empty() ? "\n" : "  ") + note + "\n";
+  return text;
+}
+
 std::string source_of(const TraceUse& trace) {
   std::vector<double> seconds;
   for (const TraceStep& step : trace.steps) seconds.push_back(step.seconds);
@@ -95,6 +101,13 @@ std::string source_of(const TraceUse& trace) {
 }
 
 }  // namespace
+
+std::vector<std::string> malformed_notes(const MalformedEvents& malformed) {
+  if (malformed.count == 0) return {};
+  std::vector<std::string> notes{fmt::format("malformed events that were left out: {}", malformed.count)};
+  for (const std::string& example : malformed.examples) notes.push_back(printable(example));
+  return notes;
+}
 
 std::vector<std::vector<std::string>> kernel_process_rows(const TraceUse& trace) {
   std::vector<std::vector<std::string>> rows;
@@ -115,7 +128,7 @@ std::string trace_to_text(const TraceUse& trace) {
   return parts_of(trace) + devices_of(trace) + memory_of(trace) + unified_of(trace) +
          (trace.kernels.empty() ? names_of("operator on the CPU", trace.operators, trace)
                                 : names_of("kernel", trace.kernels, trace)) +
-         source_of(trace) + processes_of(trace);
+         source_of(trace) + processes_of(trace) + malformed_of(trace);
 }
 
 }  // namespace unstarve

@@ -103,6 +103,8 @@ TEST_CASE("a CPU quota below the visible CPUs gives the right number of threads 
   CHECK(finding.found == "the cgroup quota is 6.5 cores, but 16 CPUs are visible");
   CHECK_THAT(finding.advice, Contains("num_workers=6"));
   CHECK(finding.command == "export OMP_NUM_THREADS=6");
+  const DoctorFindings half = found_with([](Facts& f) { f.machine.topology.quota = 0.5; });
+  CHECK_THAT(half.at(0).advice, Contains("unstarve starts 1 thread;"));
   CHECK(topics_with([](Facts& f) { f.machine.topology.quota = 16; }).empty());
   CHECK(topics_with([](Facts& f) { f.machine.topology.affinity = 4; }) == Topics{"cores"});
 }
@@ -305,7 +307,7 @@ TEST_CASE("the state of a GPU", "[doctor]") {
   CHECK(gpu([](GpuState& g) { g.power_limit_w = 0; }).empty());
 
   const DoctorFinding hot = one([](GpuState& g) {
-    g.slowdowns = {GpuSlowdown::kTooHot};
+    g.slowdowns = {GpuSlowdown::kTooHot, GpuSlowdown::kTooHot};  // of the software and of the hardware
     g.clock_mhz = 1200;
   });
   CHECK(hot.found == "GPU 0: the clock is 1200 of 1980 MHz: too hot");

@@ -54,8 +54,11 @@ std::string describe_power(const GpuState& gpu) {
 
 std::string describe_slowdown(const GpuState& gpu, bool setting) {
   std::vector<std::string> reasons;
-  for (const GpuSlowdown reason : gpu.slowdowns)
-    if ((reason == GpuSlowdown::kClockSetting) == setting) reasons.emplace_back(to_string(reason));
+  for (const GpuSlowdown reason : gpu.slowdowns) {
+    const char* const word = to_string(reason);  // several reasons have the same one
+    if ((reason == GpuSlowdown::kClockSetting) == setting && std::ranges::find(reasons, word) == reasons.end())
+      reasons.emplace_back(word);
+  }
   if (reasons.empty()) return "";
   std::string text = "the clock is below its maximum";
   if (gpu.clock_mhz > 0 && gpu.clock_mhz < gpu.clock_most_mhz)

@@ -27,9 +27,9 @@ void check_quota(const Topology& t, DoctorFindings& findings) {
   if (t.quota > 0 && t.quota < t.affinity) {
     findings.push_back({"cores",
                         fmt::format("the cgroup quota is {:.4g} cores, but {} CPUs are visible", t.quota, t.affinity),
-                        fmt::format("unstarve starts {0} threads; programs that count CPUs start {1} and are "
+                        fmt::format("unstarve starts {0} {2}; programs that count CPUs start {1} and are "
                                     "throttled: use num_workers={0} in PyTorch's DataLoader, and",
-                                    t.usable(), t.affinity),
+                                    t.usable(), t.affinity, t.usable() == 1 ? "thread" : "threads"),
                         fmt::format("export OMP_NUM_THREADS={}", t.usable())});
   }
   if (t.affinity < t.online) {
