@@ -59,6 +59,7 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   const std::string data = arguments.text("DATA");
   options.may_reduce_batch = detect_spec(data).kind == SpecKind::kNone;
+  options.own_output = !options.may_reduce_batch && has_output(data);
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<TuneResult> results{with_progress([&](const Progress& progress) { return run_tune(options, progress); })};
   describe_noise(results, command_line, options.minutes);

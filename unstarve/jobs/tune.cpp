@@ -197,6 +197,7 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   result.ledger.title = title_of(options.settings, target);
   result.winner = std::move(tuned.winner);
   result.emulated = target.emulated();
+  result.own_output = options.own_output;
   result.total = tuned.over_base;
   result.over_defaults = tuned.over_defaults;
   result.before = std::move(tuned.before);
@@ -220,7 +221,7 @@ std::string winner_yaml(const TuneResult& result, const std::string& command) {
   for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 3) lines.replace(at, 1, "\n# ");
   PipelineSpec pipeline = result.winner.pipeline;
   if (pipeline.output.type == ElementType::kUint8) pipeline.output.normalisation = {};  // a network would apply it
-  return lines + "\n" + to_yaml(pipeline);
+  return lines + "\n" + to_yaml(pipeline, result.own_output ? "" : "output");
 }
 
 Recording recording_of(const TuneResult& result, const std::string& command) {

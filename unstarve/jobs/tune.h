@@ -23,6 +23,7 @@ struct TuneOptions {
   std::string device = "cpu";
   double minutes = 3;
   bool may_reduce_batch = false;  // as LadderOptions
+  bool own_output = false;        // the element type and layout are the user's, so they are written
   std::string program{};          // LadderOptions::program
   // Steps that change what is learned, to try by the time to an accuracy: words_to_try() (ladder/ladder_step.h). They
   // require `validation`, as TrainOptions::validation. Each takes 2 * kMinPairs runs of `epochs`.
@@ -35,6 +36,7 @@ struct TuneResult {
   Ledger ledger;
   Settings winner;                  // never slower than the defaults (ladder.h)
   bool emulated = false;            // the target is an emulated accelerator
+  bool own_output = false;          // as TuneOptions
   RatioInterval total;              // of the winner to the base
   RatioInterval over_defaults;      // of the tuned settings to the defaults; no pairs if these are the defaults
   Profile before, after;            // of base and winner
@@ -65,7 +67,8 @@ struct Undecided {
 void describe_noise(std::vector<TuneResult>& results, const std::string& command, double minutes);
 
 // The text of the file for `--config`, with a comment that names its origin. For an emulated accelerator it is a
-// pipeline spec: nothing was measured about the precision and memory layout of a network.
+// pipeline spec: nothing was measured about the precision and memory layout of a network. It has an output only if the
+// user's spec has one.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
 [[nodiscard]] Recording recording_of(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,

@@ -37,9 +37,16 @@ TEST_CASE("the JSON of tune contains the documented keys") {
   // The file has the pipeline only: an emulated accelerator does not determine precision and layout of a network.
   const std::string yaml = winner_yaml(result, "unstarve tune");
   CHECK(yaml.find("train:") == std::string::npos);
+  // Nor of the batches, unless the user's spec does.
+  CHECK(yaml.find("output") == std::string::npos);
   PipelineSpec expected = result.winner.pipeline;
-  expected.output.normalisation = {};  // pixels are uint8
+  expected.output = {};
   CHECK(read_spec_document(yaml, "tuned.yaml").pipeline == expected);
+  TuneResult of_spec = result;
+  of_spec.own_output = true;
+  expected.output = result.winner.pipeline.output;
+  expected.output.normalisation = {};  // pixels are uint8
+  CHECK(read_spec_document(winner_yaml(of_spec, "unstarve tune"), "tuned.yaml").pipeline == expected);
 }
 
 TEST_CASE("the settings file of a real device has the network's settings") {

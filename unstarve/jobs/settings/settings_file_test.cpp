@@ -77,6 +77,9 @@ TEST_CASE("both kinds of spec give a pipeline; errors name the key") {
              Contains("a.yaml.batch.size: line 2: 0; expected 1 or more"));
   CHECK_THAT(wrong("source: {path: x}\noperations: [swirl]"),
              Contains("a.yaml.operations[0]: line 2: unknown operation"));
+  CHECK_FALSE(has_output(File("a.yaml", "source: {path: x}").path()));
+  CHECK(has_output(File("a.yaml", "source: {path: x}\noutput: {type: uint8}").path()));
+  CHECK(has_output(File("a.yaml", "pipeline: {source: {path: x}, output: {type: uint8}}").path()));
   CHECK_THAT(wrong("source: {split: x}"), Contains("a.yaml.source.path: line 1: missing"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {}"), Contains("a.yaml.pipeline.source.path: missing"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {execution: {threads: 5000}}"),
