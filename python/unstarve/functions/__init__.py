@@ -42,6 +42,7 @@ from unstarve.functions.draws import NO_DRAWS
 from unstarve.functions.image_arguments import read_image
 from unstarve.functions.single_image import MAX_PIXELS, compiled, frozen, header, run
 from unstarve.steps.literals import Interpolation, Mode, Subsampling
+from unstarve.steps.operation_names import FAMILIAR
 from unstarve.suggestions import suggesting
 
 if TYPE_CHECKING:
@@ -186,7 +187,7 @@ def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampli
 
 
 def __getattr__(name: str) -> Any:
-    if name not in operations.NAMES:
+    if name not in operations.NAMES and name not in FAMILIAR:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(operations, name)
 

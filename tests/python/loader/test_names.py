@@ -163,9 +163,8 @@ def test_messages_name_the_argument(call, message):
 @pytest.mark.parametrize(("get", "message"), [
     (lambda _: un.Dataloader, "Did you mean 'DataLoader'"),
     (lambda _: un.ImageFolder, r"Use un\.open\(folder\)"),
-    (lambda _: un.flip, r"Use horizontal_flip\(\)"),
     (lambda _: un.hflip, r"Use horizontal_flip\(\)"),
-    (lambda _: un.random_crop, r"Use pad_crop\(size, padding=0\)"),
+    (lambda _: un.random_perspective, r"Use perspective\(\)"),
     (lambda p: p.random_horizontal_flip, r"Use horizontal_flip\(\)"),
     (lambda p: p.colour_jitter, "Did you mean 'color_jitter'"),
     (lambda p: p.batch(8).to_pytorch, "Did you mean 'to_torch'"),

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/utf8.h"
+#include "unstarve/ops/familiar_names.h"
 #include "unstarve/pipeline/spec/spec_nodes.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
 #include "unstarve/storage/bytes/text.h"
@@ -266,7 +267,11 @@ class Reader {
           else
             params.get(param, value.numbers);
         }
-        operations.push_back(std::move(operation));
+        try {
+          operations.push_back(with_own_names(std::move(operation)));
+        } catch (const Error& error) {
+          map_.fail(key, error.what());
+        }
       });
     }
   }

@@ -6,8 +6,9 @@
 //     - random_resized_crop: {size: 224}
 //   batch: {size: 256, last: drop}
 //
-// Every key is optional; unknown and duplicate keys are errors. Failure: Error(kInput) with a line for each fault,
-// which begins with the path and line of the node.
+// Every key is optional; unknown and duplicate keys are errors. Some operations have names of other libraries too
+// (ops/familiar_names.h). Failure: Error(kInput) with a line for each fault, which begins with the path and line of the
+// node.
 
 #include <string>
 #include <string_view>
