@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -56,7 +57,11 @@ def read_image(what: str, image: Any) -> Given:
     if isinstance(image, bytes | bytearray | memoryview | mmap.mmap):
         return Given(image, False, False)
     if isinstance(image, str | os.PathLike):
-        return Given(os.fsdecode(image), False, False)
+        path = os.fsdecode(image)
+        if _URL.match(path):
+            raise ArgumentError(f"{what} image: found the URL {path}; expected a path or an encoded image. Read it "
+                                "first and pass its bytes; un.open() reads URLs.")
+        return Given(path, False, False)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(image, torch.Tensor):
         if image.device.type != "cpu":
@@ -89,6 +94,9 @@ def _has_pixels(what: str, image: Any, dimensions: int, bytes_: bool, channels: 
         raise ArgumentError(f"{what} image: found {str(image.dtype).removeprefix('torch.')} {tuple(image.shape)}; "
                             f"expected {_KINDS}. Convert it, and repeat a grey channel three times.")
     return dimensions == 3
+
+
+_URL = re.compile("[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def result(given: Given, array: npt.NDArray[Any]) -> Any:

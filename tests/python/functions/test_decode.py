@@ -111,6 +111,8 @@ def test_headers():
     (lambda: un.encode_jpeg(IMAGE, quality=101), un.errors.ArgumentError, "quality.: found 101; expected 1 to 100"),
     (lambda: un.encode_jpeg(IMAGE, subsampling="4:1:1"), un.errors.ArgumentError, "'4:1:1'; expected '4:4:4'"),
     (lambda: un.encode_jpeg(FILES["png"]), un.errors.ArgumentError, r"encoded image; .* Use un.decode\(\)"),
+    (lambda: un.decode("https://host/x.jpg"), un.errors.ArgumentError,
+     r"^decode image: found the URL https://host/x\.jpg; expected a path .* pass its bytes"),
     (lambda: un.encode_jpeg(IMAGE[..., 0].astype(np.float32)), un.errors.ArgumentError, r"found float32 \(60, 90\)"),
     (lambda: un.encode_jpeg(IMAGE[:0]), un.errors.ArgumentError, "0"),
 ])
