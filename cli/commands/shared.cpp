@@ -85,6 +85,9 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
     const std::string device = arguments.text("--device", pipeline.device.name.empty() ? "cpu" : pipeline.device.name);
     Settings settings = settings_for(pipeline, *data, arguments.text("--model"), device, arguments.text("--recipe"));
     set_device(settings, device);
+    // As for data without a spec: an emulated accelerator accepts any element type.
+    if (parse_target(device).emulated() && !has_output(file))
+      settings.pipeline.output = output_for(settings.train.image_size);
     return settings;
   }
   Settings settings = load_settings(file, arguments.text("--recipe"));

@@ -14,6 +14,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/ladder/ladder_step.h"
+#include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
@@ -56,6 +57,9 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
   options.validation = spec_of(arguments, "--val", "--val-split");
   options.epochs = arguments.number("--epochs", options.epochs, 0.5, 1e6);
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
+  const std::string data = arguments.text("DATA");
+  options.may_reduce_batch = detect_spec(data).kind == SpecKind::kNone;
+  options.own_output = !options.may_reduce_batch && has_output(data);
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<TuneResult> results{with_progress([&](const Progress& progress) { return run_tune(options, progress); })};
   describe_noise(results, command_line, options.minutes);

@@ -219,6 +219,7 @@ nb::bytes encode(const Pixels& pixels, int quality, const std::string& subsampli
   const PixelView view = view_of(pixels);
   const ChromaSampling sampling = subsampling == "4:4:4"   ? ChromaSampling::k444
                                   : subsampling == "4:2:2" ? ChromaSampling::k422
+                                  : subsampling == "grey"  ? ChromaSampling::kGrey
                                                            : ChromaSampling::k420;
   std::vector<std::uint8_t> file;
   {

@@ -39,6 +39,7 @@ from unstarve.loader import Loader
 from unstarve.pipeline import CIFAR10, IMAGENET, Pipeline
 from unstarve.schedules import schedule
 from unstarve.step_log import step
+from unstarve.steps.operation_names import FAMILIAR
 from unstarve.suggestions import suggestion
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _TORCH_MODULES = {"DataLoader": "dataloader", "Trainer": "training.trainer", "fr
 def __getattr__(name: str) -> Any:
     if name in _TORCH_MODULES:
         return getattr(importlib.import_module(f"unstarve.{_TORCH_MODULES[name]}"), name)
-    if name in operation_functions.NAMES:
+    if name in operation_functions.NAMES or name in FAMILIAR:
         return getattr(operation_functions, name)
     raise AttributeError(f"module 'unstarve' has no attribute {name!r}" + suggestion(name, __dir__()))
 

@@ -40,6 +40,7 @@ with require_package("torch", "DataLoader"):
 
 from unstarve.arguments import check_int
 from unstarve.errors import ArgumentError
+from unstarve.loaders.representation import Rows, as_html, as_text, counted
 from unstarve.suggestions import suggesting_methods
 from unstarve.workers import generator_states, torch_job
 from unstarve.workers.epoch import Epoch, EpochLoader
@@ -114,9 +115,23 @@ class DataLoader(EpochLoader[_Sample]):
                          prefetch_factor=prefetch_factor, persistent_workers=persistent_workers,
                          pin_memory_device=pin_memory_device, in_order=in_order)
 
+    def _workers_text(self) -> str:
+        one, many = {"processes": ("process", "processes"), "threads": ("thread", "threads")}.get(
+            self.workers or "", ("worker", "workers"))
+        return counted(self.num_workers, one, many)
+
+    def _rows(self) -> Rows:
+        samples = counted(len(self.dataset), "sample", "samples") if hasattr(self.dataset, "__len__") else ""
+        size = "samples without batches" if self.batch_size is None and self.batch_sampler is None else (
+            f"batches of {self.batch_size}" if self.batch_size else "batches of the batch_sampler")
+        return [("data", ", ".join([type(self.dataset).__name__, *[samples] * bool(samples)])), ("batches", size),
+                ("workers", self._workers_text())]
+
     def __repr__(self) -> str:
-        workers = f"{self.num_workers} {self.workers or 'workers'}"
-        return f"<unstarve.DataLoader: {type(self.dataset).__name__}, batches of {self.batch_size}; {workers}>"
+        return as_text("DataLoader", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("DataLoader", self._rows())
 
     def __iter__(self) -> Epoch:  # type: ignore[override]  # torch declares its own iterator class
         resume, self._resume = self._resume, None

@@ -21,13 +21,12 @@ from unstarve import _core
 from unstarve.arguments import check_int, last_batch, rank_and_world, reject_repeated
 from unstarve.errors import ArgumentError
 from unstarve.loader import Loader
-from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
+from unstarve.loaders.representation import Rows, as_html, as_text, counted, steps_of
 from unstarve.spec_json import check_argument, spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.steps.base import STEP_ORDER
 from unstarve.steps.literals import LastBatch
 from unstarve.suggestions import suggesting_methods, suggestion
-from unstarve.user_code.functions import describe
 from unstarve.user_code.user_code import UserCode
 
 # (mean, std) per channel of the training images, for pixel values scaled to 0..1, as in torchvision's references.
@@ -76,11 +75,11 @@ class Pipeline(PipelineSteps):
         costly = any("filter" in source for source in sources) or any(self._users.predicates) or "balance" in (
             self._spec.get("order", {}))
         evaluated = self._length is not None or not costly
-        samples = f"{len(self)} samples" if evaluated else f"filtered from {self.records} records"
-        own = [f"filter({describe(one)})" for some in self._users.predicates for one in some]
-        own += ["weights(array)"] if self._users.weights is not None else []
+        samples = counted(len(self), "sample", "samples") if evaluated else f"filtered from {self.records} records"
+        own = ["weights(array)"] if self._users.weights is not None else []
         own += [f"map({function.name})" for function in self._users.functions]
-        return [("data", f"{self._dataset.format}, {samples}"), ("steps", ", ".join([steps_of(self._spec), *own]))]
+        steps = steps_of(self._spec, self._users.predicate_names())
+        return [("data", f"{self._dataset.format}, {samples}"), ("steps", ", ".join([steps, *own]))]
 
     def __repr__(self) -> str:
         return as_text("Pipeline", self._rows())

@@ -51,14 +51,10 @@ _NAMES = {
     "random_split": "the step random_split(lengths)",
     "WeightedRandomSampler": "the step weights(weights)",
     "DistributedSampler": "the step shard()",
-    "flip": "horizontal_flip()",
     "hflip": "horizontal_flip()",
     "vflip": "vertical_flip()",
     "random_horizontal_flip": "horizontal_flip()",
     "random_vertical_flip": "vertical_flip()",
-    "random_crop": "pad_crop(size, padding=0)",
-    "random_rotation": "rotation()",
-    "random_erasing": "erasing()",
     "random_affine": "affine()",
     "random_perspective": "perspective()",
     "random_grayscale": "grayscale()",
@@ -90,7 +86,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def suggesting(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Decorates a function without **arguments: its TypeError for an unknown keyword says what to use instead."""
-    known = [name for name in inspect.signature(function).parameters if name != "self"]
+    signature = inspect.signature(function)
+    known = [name for name in signature.parameters if name != "self"]
     shown = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
 
     @functools.wraps(function)
@@ -98,7 +95,14 @@ def suggesting(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, 
         for name in given:
             if name not in known:
                 raise unknown_argument(shown, name, given[name], known)
-        return function(*args, **given)
+        try:
+            return function(*args, **given)
+        except TypeError:
+            try:
+                signature.bind(*args, **given)
+            except TypeError as error:  # of the call itself, whose message would name an internal class
+                raise TypeError(f"{shown}(): {error}; expected {', '.join(known)}") from None
+            raise
 
     return checked
 

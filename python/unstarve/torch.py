@@ -265,6 +265,9 @@ def _device_node(loader: BaseLoader, device: str | torch.device | None, operatio
     own = loader.device if loader.device["name"] else {"name": "cpu"}
     if device is not None:
         target = torch_device(device)
+        if target.type not in ("cpu", "cuda"):
+            raise ArgumentError(f"to_torch(device): found '{target}'; expected 'cpu', 'cuda' or 'cuda:N'. Use 'cpu' "
+                                f"and move the batches with .to('{target}').")
         if torch.device(own["name"]).type != target.type:
             own = {}
         own["name"] = "cpu" if target.type == "cpu" else str(target)

@@ -10,7 +10,8 @@ constexpr const char* kReason = "this build has no CUDA (configure with -DUNSTAR
 }  // namespace
 
 std::unique_ptr<Device> open_cuda(int index) {
-  throw Error(ErrorKind::kMissing, "open device cuda:" + std::to_string(index) + ": " + kReason);
+  throw Error(ErrorKind::kMissing,
+              "open device cuda:" + std::to_string(index) + ": " + kReason + ". Use the device cpu.");
 }
 
 void report_cuda(DeviceReport& report) {

@@ -23,6 +23,7 @@
 #include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/jobs/bench_plan.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/ladder/ladder_time.h"
 #include "unstarve/jobs/ladder/part_rates.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/pipeline/executor/loader.h"
@@ -183,7 +184,7 @@ BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
   if (options.may_reduce_batch && rig.trainer() && rig.device().is_host()) {
     const int batch = settings.pipeline.batch.size;
     BenchOptions smaller = options;
-    set_batch(smaller.settings, batch_that_fits(batch, result.step_s, seconds));
+    set_batch(smaller.settings, batch_that_fits(batch, result.step_s, seconds, kLeastRoundSteps));
     smaller.may_reduce_batch = false;
     if (smaller.settings.pipeline.batch.size < batch) {
       owner.reset();

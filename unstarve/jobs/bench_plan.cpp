@@ -3,20 +3,6 @@
 #include <algorithm>
 
 namespace unstarve {
-namespace {
-
-// Steps of the network, or batches of the loader, of a round whose parts are as brief as possible.
-constexpr int kLeastRoundSteps = 5;
-
-}  // namespace
-
-int batch_that_fits(int batch, double step_s, double seconds) {
-  const double fitting = batch * seconds / (kLeastRoundSteps * std::max(step_s, 1e-9));
-  if (fitting >= batch) return batch;
-  const int whole = std::max(static_cast<int>(fitting), 1);
-  return whole < 8 ? whole : whole / 8 * 8;
-}
-
 RoundPlan::RoundPlan(double seconds, double elapsed_s, double step_s) : seconds_(seconds) {
   const double left = (1 - kFurtherShare) * seconds - elapsed_s;
   rounds_ = static_cast<int>(std::clamp(left / (kLeastRoundSteps * std::max(step_s, 1e-9)), 1.0, double{kBenchRounds}));

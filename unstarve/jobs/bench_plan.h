@@ -12,9 +12,8 @@ inline constexpr int kBenchRounds = 3, kFurtherRounds = 2;
 // Share of the time for further rounds.
 inline constexpr double kFurtherShare = 0.15;
 
-// A smaller batch, of which one round fits into `seconds` if a step of `batch` samples takes `step_s`; `batch` if its
-// own steps fit. A multiple of 8 from 8 on, and at least 1.
-[[nodiscard]] int batch_that_fits(int batch, double step_s, double seconds);
+// Steps of the network, or batches of the loader, of a round whose parts are as brief as possible.
+inline constexpr int kLeastRoundSteps = 5;
 
 class RoundPlan {
  public:

@@ -29,15 +29,6 @@ double run_made_up(const MadeUpBench& bench, bool contradicting, int& rounds) {
 
 }  // namespace
 
-TEST_CASE("a batch whose steps are too slow is reduced to one that fits") {
-  CHECK(batch_that_fits(32, 0.1, 8) == 32);
-  CHECK(batch_that_fits(32, 8.0 / 5, 8) == 32);  // five steps
-  CHECK(batch_that_fits(32, 2, 8) == 24);
-  CHECK(batch_that_fits(32, 46, 8) == 1);
-  CHECK(batch_that_fits(32, 10, 8) == 5);
-  CHECK(batch_that_fits(1, 100, 8) == 1);
-}
-
 TEST_CASE("bench keeps to its time whatever its parts take, except for the first round") {
   Random random(7, 0, 0, 0);
   int all = 0, further = 0;

@@ -54,7 +54,8 @@ DemoResult run_demo(const DemoOptions& options, const Progress& progress) {
       existing_or_generated(options.thumbnails, {.images = kThumbnails, .size = kThumbnailSize, .seed = kSeed},
                             options.folder / "thumbnails", part(kMakingShare / 2, kMakingShare));
   const auto tune = [&](const std::string& data, const std::string& device) {
-    return TuneOptions{default_settings({data, ""}, *open_dataset(data), {"", device}), device, options.minutes / 2};
+    return TuneOptions{default_settings({data, ""}, *open_dataset(data), {"", device}), device, options.minutes / 2,
+                       true};
   };
   DemoResult result;
   const auto run = [&](const std::string& data, const TuneOptions& with, const Progress& shown) {

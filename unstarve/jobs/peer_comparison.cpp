@@ -32,6 +32,7 @@ ComparisonResult comparison_from_json(const Json& json) {
     ComparisonResult result;
     Comparison& comparison = result.comparison;
     comparison.headline = json.at("headline").get<std::string>();
+    comparison.note = json.at("note").get<std::string>();
     comparison.command = json.at("command").get<std::string>();
     comparison.setup = json.at("setup").get<std::string>();
     comparison.left_out = json.at("left_out").get<std::vector<std::string>>();

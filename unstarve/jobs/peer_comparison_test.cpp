@@ -13,7 +13,8 @@ namespace unstarve {
 namespace {
 
 constexpr const char* kResult =
-    R"({"headline": "5 times", "command": "python -m unstarve.comparison p", "setup": "2 cores", "left_out": [],)"
+    R"({"headline": "5 times", "note": "too noisy", "command": "python -m unstarve.comparison p",)"
+    R"( "setup": "2 cores", "left_out": [],)"
     R"( "text": "5 times\n", "rows": [)"
     R"({"name": "unstarve", "settings": "", "rate": 500, "times": null, "times_later": null, "searched": []},)"
     R"({"name": "other", "settings": "2 workers", "rate": 100, "searched": [], "times_later": null,)"

@@ -10,6 +10,7 @@
 
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/ladder/block_comparison.h"
 #include "unstarve/jobs/ladder/ladder.h"
 #include "unstarve/jobs/train.h"
 #include "unstarve/observe/format.h"
@@ -32,6 +33,7 @@ std::string title_of(const Settings& settings, const Target& target) {
 constexpr double kEqual = 0.01;
 // high / low of an interval that is too wide to decide, and of one that is narrow enough.
 constexpr double kWide = 1.10, kNarrow = 1.05;
+bool too_wide(const RatioInterval& r) { return r.pairs > 1 && r.low <= 1 && r.high >= 1 && r.high >= kWide * r.low; }
 // Longest duration that is recommended, in minutes.
 constexpr double kLongest = 120;
 
@@ -83,49 +85,72 @@ CurveSection idle_section(const TuneResult& result) {
 KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned) {
   if (tuned) return KeptSteps::kFaster;
   if (over_defaults.pairs > 0) return KeptSteps::kNotFaster;
-  const bool any =
-      std::ranges::any_of(ledger.entries, [](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
-  return any ? KeptSteps::kInDefaults : KeptSteps::kNone;
+  const auto any = [&](const auto& matches) { return std::ranges::any_of(ledger.entries, matches); };
+  if (any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; })) return KeptSteps::kInDefaults;
+  const bool measured_any = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kReverted; });
+  const bool left_out = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kUndecided; });
+  return left_out && !measured_any ? KeptSteps::kNotMeasured : KeptSteps::kNone;
 }
 
 std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, KeptSteps kept) {
   const auto text = [](const RatioInterval& r) { return format_interval(r.ratio, r.low, r.high); };
-  const std::string base = text(over_base) + " times the plain baseline";
-  if (kept == KeptSteps::kNone) return "defaults are best: no step was kept; they reach " + base;
-  if (kept == KeptSteps::kInDefaults)
-    return "defaults are best: they contain all steps that were kept, and reach " + base;
+  const char* const wide = ", an interval too wide to decide (more --minutes narrow it)";
+  const bool below_base = over_base.pairs > 1 && over_base.high < 1;
+  const std::string base = text(over_base) + " times the plain baseline" +
+                           (below_base            ? ", which is faster"
+                            : too_wide(over_base) ? wide
+                                                  : "");
   if (kept == KeptSteps::kFaster)
     return "the kept steps reach " + text(over_defaults) + " times the defaults and " + base;
+  const std::string stay = below_base || kept == KeptSteps::kNotMeasured ? "the defaults stay" : "defaults are best";
+  if (kept == KeptSteps::kNotMeasured)
+    return stay + ": no step was measured, because --minutes is too short; the defaults reach " + base;
+  if (kept == KeptSteps::kNone) return stay + ": no step was kept; the defaults reach " + base;
+  if (kept == KeptSteps::kInDefaults) return stay + ": they contain all steps that were kept, and reach " + base;
   const bool equal = over_defaults.low >= 1 - kEqual && over_defaults.high <= 1 + kEqual;
   const bool slower = over_defaults.high < 1;
-  return fmt::format("defaults are best: the kept steps reach {} times the defaults{}; the defaults reach {}",
-                     text(over_defaults),
-                     equal || slower ? "" : ", an interval too wide to decide (more --minutes narrow it)", base);
+  return fmt::format("{}: the kept steps reach {} times the defaults{}; the defaults reach {}", stay,
+                     text(over_defaults), equal || slower ? "" : wide, base);
 }
 
 Undecided undecided(const TuneResult& result) {
   Undecided found;
   const auto add = [&](const std::string& name, const RatioInterval& r) {
-    if (r.pairs < 2 || r.low > 1 || r.high < 1 || r.high < kWide * r.low) return;
-    found.names.push_back(name);
-    // The width of an interval falls with the square root of the time.
-    const double widths = r.low > 0 ? std::log(r.high / r.low) / std::log(kNarrow) : kLongest;
-    found.times_longer = std::max(found.times_longer, widths * widths);
+    if (!too_wide(r)) return;
+    found.noisy.push_back(name);
+    // Narrow enough is an interval that excludes 1 by half of its distance, or of a few percent around 1. The width
+    // falls with the square root of the time, and faster while more time means more pairs.
+    const double narrow = std::max(std::log(kNarrow), std::abs(std::log(r.ratio)));
+    const double more_pairs = student_t_975(std::max(r.pairs, kMostBlockPairs) - 1) / student_t_975(r.pairs - 1);
+    const double widths = r.low > 0 ? std::log(r.high / r.low) / narrow * more_pairs : kLongest;
+    found.times_longer = std::max({found.times_longer, widths * widths, double{kMostBlockPairs} / r.pairs});
   };
-  for (const LedgerEntry& entry : result.ledger.entries)
-    if (!has_relative(entry) && !entry.by_accuracy) add(entry.name, entry.ratio);  // --minutes do not change runs
+  for (const LedgerEntry& entry : result.ledger.entries) {
+    if (has_relative(entry) || entry.by_accuracy) continue;  // --minutes do not change whole runs
+    if (entry.verdict == Verdict::kUndecided)
+      found.not_measured.push_back(entry.name);
+    else
+      add(entry.name, entry.ratio);
+  }
   add("the comparison with the defaults", result.over_defaults);
+  add("the comparison with the plain baseline", result.total);
   return found;
 }
 
 void describe_noise(std::vector<TuneResult>& results, const std::string& command, double minutes) {
   for (TuneResult& result : results) {
     const Undecided found = undecided(result);
-    if (found.names.empty()) continue;
-    const double longer = std::min(std::ceil(minutes * found.times_longer), std::max(kLongest, minutes));
+    std::vector<std::string> reasons;
+    if (!found.noisy.empty())
+      reasons.push_back(fmt::format("the machine was too noisy to decide on {}", fmt::join(found.noisy, ", ")));
+    if (!found.not_measured.empty())
+      reasons.push_back(fmt::format("the time was too short to measure {}", fmt::join(found.not_measured, ", ")));
+    if (reasons.empty()) continue;
+    const double needed = std::ceil(minutes * std::max(found.times_longer, result.times_needed));
+    const double longer = std::min(std::max(needed, std::floor(minutes) + 1), std::max(kLongest, minutes));
     static const std::regex given(" --minutes[ =][^ ]+");
-    result.noise = fmt::format("the machine was too noisy to decide on {}; measure longer with: {} --minutes {:.0f}",
-                               fmt::join(found.names, ", "), std::regex_replace(command, given, ""), longer);
+    result.noise = fmt::format("{}; measure longer with: {} --minutes {:g}", fmt::join(reasons, "; "),
+                               std::regex_replace(command, given, ""), longer);
   }
 }
 
@@ -158,9 +183,13 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   const Target target = parse_target(options.device);
   notify_done_on_host(options.settings.pipeline);
   const auto dataset = open_sources(options.settings.pipeline);
-  const LadderOptions ladder{
-      options.settings, target,        options.minutes * 60,
-      options.program,  options.tried, [&](const Settings& settings) { return train_once(options, settings); }};
+  const LadderOptions ladder{options.settings,
+                             target,
+                             options.minutes * 60,
+                             options.may_reduce_batch,
+                             options.program,
+                             options.tried,
+                             [&](const Settings& settings) { return train_once(options, settings); }};
   LadderResult tuned = run_ladder(ladder, dataset, ladder_steps(), progress);
 
   TuneResult result;
@@ -168,14 +197,19 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   result.ledger.title = title_of(options.settings, target);
   result.winner = std::move(tuned.winner);
   result.emulated = target.emulated();
+  result.own_output = options.own_output;
   result.total = tuned.over_base;
   result.over_defaults = tuned.over_defaults;
   result.before = std::move(tuned.before);
   result.after = std::move(tuned.after);
   result.spans = std::move(tuned.spans);
+  result.times_needed = tuned.seconds_needed / ladder.seconds;
   result.verdict =
       verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults, tuned.tuned)) +
       kept_by_accuracy(result.ledger) + largest_part(result.after);
+  if (tuned.reduced_to > 0)
+    result.verdict += fmt::format("; measured with {} samples per step instead of {}, which are too slow for --minutes",
+                                  tuned.reduced_to, options.settings.pipeline.batch.size);
   return result;
 }
 
@@ -187,7 +221,7 @@ std::string winner_yaml(const TuneResult& result, const std::string& command) {
   for (std::size_t at = 0; (at = lines.find('\n', at)) != std::string::npos; at += 3) lines.replace(at, 1, "\n# ");
   PipelineSpec pipeline = result.winner.pipeline;
   if (pipeline.output.type == ElementType::kUint8) pipeline.output.normalisation = {};  // a network would apply it
-  return lines + "\n" + to_yaml(pipeline);
+  return lines + "\n" + to_yaml(pipeline, result.own_output ? "" : "output");
 }
 
 Recording recording_of(const TuneResult& result, const std::string& command) {

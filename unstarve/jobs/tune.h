@@ -22,7 +22,9 @@ struct TuneOptions {
   Settings settings;  // the defaults; tuning starts from base_of() of these
   std::string device = "cpu";
   double minutes = 3;
-  std::string program{};  // LadderOptions::program
+  bool may_reduce_batch = false;  // as LadderOptions
+  bool own_output = false;        // the element type and layout are the user's, so they are written
+  std::string program{};          // LadderOptions::program
   // Steps that change what is learned, to try by the time to an accuracy: words_to_try() (ladder/ladder_step.h). They
   // require `validation`, as TrainOptions::validation. Each takes 2 * kMinPairs runs of `epochs`.
   std::vector<std::string> tried{};
@@ -34,36 +36,39 @@ struct TuneResult {
   Ledger ledger;
   Settings winner;                  // never slower than the defaults (ladder.h)
   bool emulated = false;            // the target is an emulated accelerator
+  bool own_output = false;          // as TuneOptions
   RatioInterval total;              // of the winner to the base
   RatioInterval over_defaults;      // of the tuned settings to the defaults; no pairs if these are the defaults
   Profile before, after;            // of base and winner
   std::vector<RecordedSpan> spans;  // of the ladder
   std::string verdict;              // one sentence
-  std::string noise;                // what the machine was too noisy to decide, one sentence; empty: nothing
+  std::string noise;                // what noise or a short time left open, one sentence; empty: nothing
+  double times_needed = 1;          // the time that would have sufficed for all steps, relative to the present one
 };
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
 
-// Whether steps were kept, and how they compare with the defaults.
-enum class KeptSteps { kNone, kInDefaults, kNotFaster, kFaster };
+// Whether steps were kept, and how they compare with the defaults. kNotMeasured: none fitted into the time.
+enum class KeptSteps { kNone, kNotMeasured, kInDefaults, kNotFaster, kFaster };
 [[nodiscard]] KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned);
-// One sentence with both ratios.
+// One sentence with both ratios. "defaults are best" requires that the plain baseline is not faster.
 [[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults,
                                      KeptSteps kept);
 
-// Comparisons whose interval contains 1 and spans more than 10 %, and how many times longer `tune` has to run to narrow
-// the widest to 5 % (at most kLongest minutes); 1 if there are none.
+// What is still open after `tune`.
 struct Undecided {
-  std::vector<std::string> names;
-  double times_longer = 1;
+  std::vector<std::string> noisy;         // comparisons whose interval contains 1 and spans more than 10 %
+  std::vector<std::string> not_measured;  // steps that did not fit into the time
+  double times_longer = 1;                // the time that decides on all of `noisy`, relative to the present one
 };
 [[nodiscard]] Undecided undecided(const TuneResult& result);
-// Sets `noise` of results that leave something undecided. `command`: the command that produced them, which took
-// `minutes`; the sentence contains it with the --minutes that it needs.
+// Sets `noise` of results that leave something open. `command`: the command that produced them, which took `minutes`;
+// the sentence contains it with the --minutes that it needs, at most kLongest.
 void describe_noise(std::vector<TuneResult>& results, const std::string& command, double minutes);
 
 // The text of the file for `--config`, with a comment that names its origin. For an emulated accelerator it is a
-// pipeline spec: nothing was measured about the precision and memory layout of a network.
+// pipeline spec: nothing was measured about the precision and memory layout of a network. It has an output only if the
+// user's spec has one.
 [[nodiscard]] std::string winner_yaml(const TuneResult& result, const std::string& command);
 [[nodiscard]] Recording recording_of(const TuneResult& result, const std::string& command);
 [[nodiscard]] Report report_of(const std::vector<TuneResult>& results, const std::string& title,

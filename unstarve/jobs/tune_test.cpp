@@ -37,9 +37,16 @@ TEST_CASE("the JSON of tune contains the documented keys") {
   // The file has the pipeline only: an emulated accelerator does not determine precision and layout of a network.
   const std::string yaml = winner_yaml(result, "unstarve tune");
   CHECK(yaml.find("train:") == std::string::npos);
+  // Nor of the batches, unless the user's spec does.
+  CHECK(yaml.find("output") == std::string::npos);
   PipelineSpec expected = result.winner.pipeline;
-  expected.output.normalisation = {};  // pixels are uint8
+  expected.output = {};
   CHECK(read_spec_document(yaml, "tuned.yaml").pipeline == expected);
+  TuneResult of_spec = result;
+  of_spec.own_output = true;
+  expected.output = result.winner.pipeline.output;
+  expected.output.normalisation = {};  // pixels are uint8
+  CHECK(read_spec_document(winner_yaml(of_spec, "unstarve tune"), "tuned.yaml").pipeline == expected);
 }
 
 TEST_CASE("the settings file of a real device has the network's settings") {
@@ -56,6 +63,11 @@ TEST_CASE("the verdict recommends the defaults unless the kept steps are faster"
              Catch::StartsWith("defaults are best: the kept steps reach 0.55"));
   CHECK_THAT(verdict_of(base, {1.01, 0.9, 1.1, 8}, KeptSteps::kNotFaster), Catch::Contains("more --minutes"));
   CHECK_THAT(verdict_of(base, {1, 0.998, 1.002, 8}, KeptSteps::kNotFaster), !Catch::Contains("--minutes"));
+  CHECK_THAT(verdict_of(base, {}, KeptSteps::kNotMeasured),
+             Catch::StartsWith("the defaults stay: no step was measured, because --minutes is too short"));
+  CHECK_THAT(verdict_of({0.97, 0.95, 0.99, 6}, {}, KeptSteps::kNone),
+             Catch::StartsWith("the defaults stay: no step was kept") && Catch::EndsWith("baseline, which is faster"));
+  CHECK_THAT(verdict_of({2.76, 0.02, 345, 2}, {}, KeptSteps::kNone), Catch::Contains("too wide to decide"));
   const std::string tuned = verdict_of(base, {1.2, 1.1, 1.3, 8}, KeptSteps::kFaster);
   CHECK_THAT(tuned, Catch::Contains("1.20 [1.10, 1.30] times the defaults"));
   CHECK_THAT(tuned, Catch::Contains("2.00 [1.90, 2.10] times the plain baseline"));
@@ -73,11 +85,13 @@ TuneResult made_up(Random& random) {
   entry.samples_per_s = random.uniform(100, 5000);
   result.ledger.entries.push_back(entry);
   bool any_kept = false;
+  const bool all_left_out = random.below(8) == 0;
   for (int i = 0; i < 5; ++i) {
     entry = {};
     entry.name = "step " + std::to_string(i);
-    entry.ratio = random.below(4) == 0 ? RatioInterval{} : interval();
-    entry.verdict = entry.ratio.pairs > 0 ? judge(entry.ratio) : Verdict::kNotApplicable;
+    entry.ratio = all_left_out || random.below(4) == 0 ? RatioInterval{} : interval();
+    const Verdict left_out = random.below(2) == 0 ? Verdict::kNotApplicable : Verdict::kUndecided;
+    entry.verdict = entry.ratio.pairs > 0 ? judge(entry.ratio) : left_out;
     entry.samples_per_s = entry.ratio.pairs > 0 ? random.uniform(100, 5000) : 0;
     any_kept |= entry.verdict == Verdict::kKept;
     result.ledger.entries.push_back(entry);
@@ -99,13 +113,37 @@ TuneResult made_up(Random& random) {
 TEST_CASE("verdict, table, JSON and report of any ledger agree") {
   for (std::uint32_t draw = 0; draw < 200; ++draw) {
     Random random(1, draw, 0, 0);
-    const TuneResult result = made_up(random);
+    std::vector<TuneResult> results{made_up(random)};
+    describe_noise(results, "unstarve tune photos --minutes 2", 2);
+    const TuneResult& result = results[0];
     INFO(to_text(result, 200));
     const auto& entries = result.ledger.entries;
     const bool kept = std::ranges::any_of(entries, [](const auto& e) { return e.verdict == Verdict::kKept; });
-    const bool defaults = result.verdict.starts_with("defaults are best");
-    CHECK((result.verdict.find("no step was kept") == std::string::npos) == kept);
-    CHECK(defaults == (result.over_defaults.pairs == 0 || result.over_defaults.low <= 1));
+    const auto says = [&](const char* text) { return result.verdict.find(text) != std::string::npos; };
+    const bool best = result.verdict.starts_with("defaults are best");
+    const bool stay = result.verdict.starts_with("the defaults stay");
+    CHECK((says("no step was kept") || says("no step was measured")) == !kept);
+    CHECK((best || stay) == (result.over_defaults.pairs == 0 || result.over_defaults.low <= 1));
+    const bool below_base = result.total.high < 1;
+    CHECK_FALSE((best && below_base));
+    CHECK(says("which is faster") == below_base);
+    // What is left open is named, with a command that measures longer, in every output.
+    const auto open = [](const RatioInterval& r) {
+      return r.pairs > 0 && r.low <= 1 && r.high >= 1 && r.high > 1.1 * r.low;
+    };
+    const bool left_out = std::ranges::any_of(entries, [](const auto& e) { return e.verdict == Verdict::kUndecided; });
+    const bool any_open =
+        std::ranges::any_of(entries, [&](const auto& e) { return e.verdict != Verdict::kFinal && open(e.ratio); });
+    CHECK(result.noise.empty() == !(any_open || left_out || open(result.total) || open(result.over_defaults)));
+    const auto noted = [&](const char* text) { return result.noise.find(text) != std::string::npos; };
+    CHECK(noted("the comparison with the plain baseline") == open(result.total));
+    CHECK(noted("the time was too short to measure") == left_out);
+    if (!result.noise.empty()) {
+      const std::string command = "measure longer with: unstarve tune photos --minutes ";
+      REQUIRE_THAT(result.noise, Catch::Contains(command));
+      CHECK(std::stod(result.noise.substr(result.noise.find(command) + command.size())) > 2);
+    }
+    CHECK_THAT(to_text(result, 200), Catch::Contains(result.noise));
     const std::string ratio = fmt::format("{:.2f}", result.total.ratio);
     CHECK_THAT(result.verdict, Catch::Contains(ratio + " ["));
     CHECK_THAT(to_text(result, 200), Catch::Contains(fmt::format("{:.0f} %", 100 * result.total.ratio)));
@@ -131,28 +169,45 @@ TEST_CASE("a comparison that noise leaves open is named with a command that meas
   add("no change", {1.0, 0.99, 1.01, 8}, Verdict::kReverted);
   add("slower", {0.7, 0.5, 0.9, 8}, Verdict::kReverted);
   result.over_defaults = {1.3, 1.1, 1.5, 8};
-  CHECK(undecided(result).names.empty());
+  result.total = {2, 1.5, 2.5, 8};
+  CHECK(undecided(result).noisy.empty());
   std::vector<TuneResult> results{result};
   describe_noise(results, "unstarve tune photos --minutes 2", 2);
   CHECK(results[0].noise.empty());
 
   add("average", {1.0, 0.5, 2.0, 6}, Verdict::kReverted);  // of whole runs, whose length is not that of --minutes
   result.ledger.entries.back().by_accuracy = true;
-  CHECK(undecided(result).names.empty());
+  CHECK(undecided(result).noisy.empty());
   add("threads", {1.0, 0.9, 1.1, 8}, Verdict::kReverted);
-  add("final", {2.0, 0.5, 8.0, 8}, Verdict::kFinal);  // compared with the base: nothing is decided by it
+  add("final", result.total, Verdict::kFinal);
   result.over_defaults = {1.0, 0.97, 1.06, 8};
-  CHECK(undecided(result).names == std::vector<std::string>{"threads"});
+  CHECK(undecided(result).noisy == std::vector<std::string>{"threads"});
   results = {result};
   describe_noise(results, "unstarve tune 'my photos' --minutes 2 --json", 2);
-  // ln(1.1 / 0.9) / ln(1.05) = 4.11 widths; 4.11 squared times 2 minutes.
+  // ln(1.1 / 0.9) / ln(1.05) = 4.11 widths with 8 pairs, 3.93 with 10; 3.93 squared times 2 minutes.
   CHECK(results[0].noise ==
         "the machine was too noisy to decide on threads; measure longer with: unstarve tune 'my photos' --json "
-        "--minutes 34");
+        "--minutes 31");
+  // A ratio far from 1 has to exclude 1 only; two pairs become ten in five times the time.
+  result.total = {2.76, 0.02, 345.04, 2};
+  CHECK(undecided(result).times_longer == Approx(3.93 * 3.93).epsilon(0.01));
+  result.ledger.entries.resize(5);
+  CHECK(undecided(result).noisy == std::vector<std::string>{"the comparison with the plain baseline"});
+  CHECK(undecided(result).times_longer == Approx(5));
   result.over_defaults = {1.0, 0.5, 2.0, 8};
   results = {result};
   describe_noise(results, "unstarve demo", 200);
   CHECK_THAT(results[0].noise, Catch::Contains("the comparison with the defaults") && Catch::EndsWith("--minutes 200"));
+  // Steps that were not measured are named too, with the time that they need.
+  result.over_defaults = {};
+  result.total = {2, 1.5, 2.5, 8};
+  result.ledger.entries.resize(1);
+  add("uint8", {}, Verdict::kUndecided);
+  result.times_needed = 5.5;
+  results = {result};
+  describe_noise(results, "unstarve tune photos", 3);
+  CHECK(results[0].noise ==
+        "the time was too short to measure uint8; measure longer with: unstarve tune photos --minutes 17");
 }
 
 }  // namespace

@@ -221,6 +221,7 @@ std::string comparison_html(const Comparison& comparison) {
   std::string html = fmt::format("<section id=\"{}\">\n<h2>Compared with other loaders</h2>\n", kComparison);
   html += command_html(source.id, comparison.command);
   if (!comparison.loaders.empty()) html += comparison_table(comparison, source.link());
+  if (!comparison.note.empty()) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(comparison.note));
   if (!comparison.setup.empty()) html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(comparison.setup));
   for (const std::string& reason : comparison.left_out)
     html += fmt::format("<p class=\"note\">{}</p>\n", escape_html(reason));

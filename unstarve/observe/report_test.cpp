@@ -98,11 +98,13 @@ TEST_CASE("figures link to the command of their section, else to that of the rep
 TEST_CASE("a comparison that was not measured shows the reason and no figure", "[report]") {
   Report report = report_of_one();
   report.comparison = Comparison{};
+  report.comparison->note = "too noisy; measure longer";
   report.comparison->left_out = {"package pillow not found"};
   report.left_out = {"training run left out"};
   const std::string html = render_report(report);
   CHECK(html.find("package pillow not found") != std::string::npos);
   CHECK(html.find("training run left out") != std::string::npos);
+  CHECK(html.find("too noisy; measure longer") != std::string::npos);
   CHECK(html.find("class=\"headline\"") == std::string::npos);
   CHECK(html.find("command-comparison") == std::string::npos);
 }

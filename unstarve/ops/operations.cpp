@@ -8,7 +8,10 @@
 #include <string>
 #include <utility>
 
+#include <fmt/ranges.h>
+
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/suggestion.h"
 
 namespace unstarve {
 
@@ -62,12 +65,13 @@ void add_operation(const OperationInfo& info) {
 }
 
 std::unique_ptr<Operation> make_operation(const OpSpec& spec) {
-  std::string known;
+  std::vector<std::string_view> known;
   for (const OperationInfo& info : operations()) {
     if (info.name == spec.name) return info.make(spec.params);
-    known += (known.empty() ? "" : ", ") + std::string(info.name);
+    known.push_back(info.name);
   }
-  throw argument_error("unknown operation '{}'; known: {}", spec.name, known);
+  throw argument_error("unknown operation '{}'; known: {}{}", spec.name, fmt::join(known, ", "),
+                       suggestion(spec.name, known));
 }
 
 std::vector<ParameterInfo> parameters_of(std::string_view operation) {

@@ -99,6 +99,16 @@ std::string unrecognised_file(const Source& source) {
                      source.files.size(), known);
 }
 
+// What to use instead of a URL with an unsupported scheme; "" if unknown.
+std::string_view instead_of_scheme(std::string_view url) {
+  if (url.starts_with("file://")) return ". Use the path without file://.";
+  if (url.starts_with("abfs://") || url.starts_with("abfss://") || url.starts_with("wasbs://"))
+    return ". Use az://CONTAINER/PATH.";
+  if (url.starts_with("hf://"))
+    return ". Use https://huggingface.co/datasets/NAME/resolve/main/FILE, or download the files.";
+  return "";
+}
+
 }  // namespace
 
 std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::string& split,
@@ -117,8 +127,8 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
   }
   if (chosen != nullptr) return open_as(*chosen, source, split, labels);
   if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {
-    throw argument_error("open {}: unsupported URL; expected http://, https://, s3://, gs:// or az://",
-                         shown_name(path));
+    throw argument_error("open {}: unsupported URL; expected http://, https://, s3://, gs:// or az://{}",
+                         shown_name(path), instead_of_scheme(path));
   }
   if (!source.exists && source.files.empty()) throw io_error("open", shown_name(path), ENOENT);
   if (!source.folder) {

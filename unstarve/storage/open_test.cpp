@@ -82,6 +82,27 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   folder.write("batch.pkl", "\x80\x04}");
   check_rejected(folder.str("batch.pkl"), ErrorKind::kInput, "a Python pickle, which may run code");
 
+  folder.write("data.zip", "PK\x03\x04");
+  check_rejected(folder.str("data.zip"), ErrorKind::kInput, "a zip archive, which is not supported: unpack it");
+  folder.write("data.npz", "PK\x03\x04");
+  check_rejected(folder.str("data.npz"), ErrorKind::kInput, "an .npz file, which is not supported: save its arrays");
+  folder.write("data.pt", "PK\x03\x04");
+  check_rejected(folder.str("data.pt"), ErrorKind::kInput, "a file of torch.save(), which is not supported: save its");
+  folder.write("lmdb/data.mdb", "x");
+  folder.write("lmdb/lock.mdb", "x");
+  check_rejected(folder.str("lmdb"), ErrorKind::kInput, "an LMDB database, which is not supported: pack");
+  check_rejected(folder.str("lmdb/data.mdb"), ErrorKind::kInput, "an LMDB database, which is not supported: pack");
+  folder.write("videos/a.mp4", "x");
+  check_rejected(folder.str("videos"), ErrorKind::kInput, "videos, which are not supported: save their frames as JPEG");
+  check_rejected(folder.str("videos/a.mp4"), ErrorKind::kInput, "a video, which is not supported: save its frames");
+  check_rejected("file:///data/photos", ErrorKind::kArgument, "unsupported URL; expected http://");
+  check_rejected("file:///data/photos", ErrorKind::kArgument, "Use the path without file://");
+  check_rejected("abfs://container/x", ErrorKind::kArgument, "Use az://CONTAINER/PATH");
+  check_rejected("hf://datasets/x", ErrorKind::kArgument, "Use https://huggingface.co/datasets/");
+  folder.write("splits/ds-train.tfrecord", "x");
+  folder.write("splits/ds-test.tfrecord", "x");
+  check_rejected(folder.str("splits"), ErrorKind::kInput, "choose one of them: split=\"train\" (--split train)");
+
   folder.write("a.tar.bz2", "BZh91AY&SY");
   check_rejected(folder.str("a.tar.bz2"), ErrorKind::kInput,
                  "no known format: it is compressed with bzip2, which is not");

@@ -36,7 +36,7 @@ constexpr std::array<Beginning, 13> kBeginnings = {{
      "7zXZ\0"sv,
      "compressed with xz, which is not supported: decompress it, or use gzip or Zstandard"},
     {"7z\xbc\xaf\x27\x1c"sv, "a 7z archive, which is not supported: unpack it"},
-    {"PK\x03\x04"sv, "a zip archive (.npz too), which is not supported: unpack it"},
+    {"PK\x03\x04"sv, "a zip archive, which is not supported: unpack it"},
     {"GIF8"sv, kImage},
     {"II*\0"sv, kImage},
     {"MM\0*"sv, kImage},
@@ -52,8 +52,26 @@ std::string beginning_of_text(std::span<const std::uint8_t> head) {
   return lower(trim(as_text(head.first(std::min<std::size_t>(head.size(), 200)))));
 }
 
+constexpr const char* kVideo = "a video, which is not supported: save its frames as JPEG";
+constexpr const char* kLmdb =
+    "an LMDB database, which is not supported: pack the original images with `unstarve pack`, or read it with "
+    "un.from_source() in Python";
+
+// Zip archives with contents of their own, by name.
+constexpr std::array<Beginning, 3> kZipEndings = {{
+    {".npz"sv, "an .npz file, which is not supported: save its arrays as .npy"},
+    {".pt"sv, "a file of torch.save(), which is not supported: save its images as .npy"},
+    {".pth"sv, "a file of torch.save(), which is not supported: save its images as .npy"},
+}};
+
 // Formats without magic numbers, by name.
-constexpr std::array<Beginning, 7> kEndings = {{
+constexpr std::array<Beginning, 13> kEndings = {{
+    {".mdb"sv, kLmdb},
+    {".mp4"sv, kVideo},
+    {".mkv"sv, kVideo},
+    {".mov"sv, kVideo},
+    {".avi"sv, kVideo},
+    {".webm"sv, kVideo},
     {".arrow"sv, "named as an Arrow file, but damaged or of a version before 0.15: write it again"},
     {".parquet"sv, "named as Parquet, but does not begin with PAR1: damaged, or another format"},
     {".tar"sv, "named as a tar archive, but the checksum of its first header is wrong: damaged, or another format"},
@@ -73,6 +91,9 @@ bool is_named_as_list(const std::string& name) {
 std::string describe_unknown_file(const std::string& name, std::span<const std::uint8_t> head) {
   const std::string_view bytes = as_text(head);
   if (bytes.empty()) return ": it is empty";
+  if (bytes.starts_with("PK\x03\x04"))
+    for (const Beginning& one : kZipEndings)
+      if (name.ends_with(one.bytes)) return std::string(": it is ") + one.what;
   for (const Beginning& one : kBeginnings)
     if (bytes.starts_with(one.bytes)) return std::string(": it is ") + one.what;
   if (bytes.find_first_not_of('\0') == std::string_view::npos)
@@ -105,6 +126,9 @@ std::string describe_unknown_folder(const FolderListing& listing) {
     return "named as the Python version of CIFAR, but its files are not pickles: download it again, or use `unstarve "
            "prepare cifar10`";
   if (ends(".beton")) return kBeton;
+  if (has("data.mdb")) return kLmdb;
+  for (const Beginning& one : kEndings)
+    if (one.what == kVideo && ends(one.bytes)) return "videos, which are not supported: save their frames as JPEG";
   if (std::ranges::any_of(listing.files, has_unread_image_extension))
     return "images of an unsupported format: convert them to JPEG, PNG or WebP";
   if (has("index.json") && ends(".bin")) return kLitData;

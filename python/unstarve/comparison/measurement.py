@@ -11,8 +11,10 @@ import contextlib
 import importlib
 import importlib.util
 import json
+import math
 import os
 import shlex
+import statistics
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -29,6 +31,13 @@ Progress = Callable[[str, float], None]
 BATCH = 64
 EPOCH_BATCHES = 8  # at least; fewer photographs are repeated
 MOST_INDEXED = 20_000  # photographs of which a whole epoch is read before the measurement, for the scan indexes
+
+# An interval is wide if its ends differ by more than this factor. The recommended command measures until they differ by
+# NARROW, with at most LONGEST seconds per block.
+WIDE, NARROW, LONGEST = 1.25, 1.2, 30.0
+RECOMMENDED_PAIRS = 10
+# Seconds that a loader takes to start.
+START = 2.0
 
 # Names and modules, in the order of the table.
 WITH_TORCH = (("torch's DataLoader with Pillow", "pillow", "PIL"),
@@ -60,7 +69,7 @@ class Interval:
 
 @dataclass
 class Row:
-    """A loader: images/s, and how many times its rate ours has; None for ours."""
+    """A loader: images/s, the geometric mean of its blocks, and how many times its rate ours has; None for ours."""
 
     name: str
     settings: str
@@ -72,9 +81,10 @@ class Row:
 
 @dataclass
 class Comparison:
-    """The result. `command` repeats the measurement."""
+    """The result. `command` repeats the measurement. `note`: that noise leaves the ratios open, or ""."""
 
     headline: str
+    note: str
     command: str
     setup: str
     rows: list[Row]
@@ -90,7 +100,7 @@ class Comparison:
         cells += [(f"{row.name}{', ' * bool(row.settings)}{row.settings}", f"{row.rate:.0f}",
                    str(row.times or ""), str(row.times_later or "")) for row in self.rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = [self.headline, ""]
+        lines = [self.headline, *[self.note] * bool(self.note), ""]
         for first, *others in cells:
             line = first.ljust(widths[0])
             for text, width in zip(others, widths[1:], strict=True):
@@ -100,14 +110,30 @@ class Comparison:
 
 
 class _Steps:
-    """Reports the completed share of a known number of steps."""
+    """Reports the completed share of steps whose durations were estimated."""
 
-    def __init__(self, progress: Progress, steps: int) -> None:
-        self.progress, self.steps, self.done = progress, steps, 0
+    def __init__(self, progress: Progress, seconds: float) -> None:
+        self.progress, self.seconds, self.done = progress, seconds, 0.0
 
-    def say(self, what: str, steps: int = 1) -> None:
-        self.progress(what, min(1.0, self.done / self.steps))
-        self.done += steps
+    def say(self, what: str, seconds: float) -> None:
+        """Begins a step of this duration."""
+        self.progress(what, min(1.0, self.done / self.seconds))
+        self.done += seconds
+
+
+def _search_seconds(module: str, job: Job, seconds: float) -> float:
+    """The time of _fastest(): candidates, the best one with other numbers of workers, and the two best compared."""
+    candidates = _candidates(module, job)
+    return (len(candidates) + len(search.other_workers(candidates[0], job["cores"]))) * _try_seconds(seconds) + (
+        2 * (START + seconds) + 8 * seconds)
+
+
+def _try_seconds(seconds: float) -> float:
+    return START + 3 * seconds
+
+
+def _candidates(module: str, job: Job) -> list[search.Settings]:
+    return list(importlib.import_module(f"{__package__}.{module}").candidates(job))
 
 
 def _importable(package: str) -> bool:
@@ -136,14 +162,13 @@ def _described(settings: search.Settings) -> str:
 def _fastest(name: str, module: str, job: Job, seconds: float, steps: _Steps) -> tuple[search.Settings, list[Any]]:
     """The fastest settings of a loader, and all that were measured. Throws Failed if none runs."""
     def start(settings: search.Settings) -> Child:
-        steps.say(f"{name}, {_described(settings)}")
+        steps.say(f"{name}, {_described(settings)}", _try_seconds(seconds))
         return _start(module, job, settings)
 
     def measure(candidates: list[search.Settings]) -> tuple[list[tuple[float, search.Settings]], list[str]]:
         return search.measure(start, candidates, seconds, 2, lambda _: None)
 
-    candidates = importlib.import_module(f"{__package__}.{module}").candidates(job)
-    tried, failures = measure(candidates)
+    tried, failures = measure(_candidates(module, job))
     if not tried:
         raise Failed(failures[0])
     best = tried[0][1]
@@ -154,10 +179,34 @@ def _fastest(name: str, module: str, job: Job, seconds: float, steps: _Steps) ->
     return search.faster(start, tried, seconds) if len(tried) > 1 else best, searched
 
 
+def _fastest_other(rows: Sequence[Row]) -> Row:
+    return max((row for row in rows if row.times), key=lambda row: row.rate)
+
+
 def _headline(rows: Sequence[Row]) -> str:
-    fastest = max((row for row in rows if row.times), key=lambda row: row.rate)
+    fastest = _fastest_other(rows)
     text = f"{fastest.times} times the images per second of {fastest.name}, {fastest.settings}"
     return text + (f"; from the second epoch on {fastest.times_later} times" if fastest.times_later else "")
+
+
+def _command(data: str, pairs: int, seconds: float) -> str:
+    return f"python -m unstarve.comparison {shlex.quote(data)} --pairs {pairs} --seconds {seconds:g}"
+
+
+def _note(rows: Sequence[Row], data: str, pairs: int, seconds: float) -> str:
+    """Says that the intervals of the headline are wide, with the command that measures longer; "" if they are not."""
+    fastest = _fastest_other(rows)
+    intervals = [interval for interval in (fastest.times, fastest.times_later) if interval]
+    width = max(math.log(one.high / one.low) for one in intervals)
+    if width <= math.log(WIDE):
+        return ""
+    # The width falls with the square root of the time; more pairs also make the interval of the same time narrower.
+    more = max(pairs, RECOMMENDED_PAIRS)
+    widths = width / math.log(NARROW) * compare.student_t_975(more - 1) / compare.student_t_975(pairs - 1)
+    longer = min(LONGEST, max(seconds, math.ceil(10 * seconds * widths ** 2 * pairs / more) / 10))
+    doubtful = any(one.low <= 1 <= one.high for one in intervals)
+    found = "to decide whether it is faster" if doubtful else "for a precise ratio"
+    return f"The machine was too noisy {found}; measure longer with: {_command(data, more, longer)}"
 
 
 def measure(data: str, pairs: int, seconds: float, progress: Progress) -> Comparison:
@@ -187,16 +236,20 @@ def measure(data: str, pairs: int, seconds: float, progress: Progress) -> Compar
                             "Run: pip install pillow")
     cores = len(os.sched_getaffinity(0))
     job: Job = {"job": "imagenet-train", "data": data, "batch": BATCH, "cores": cores, "seed": 0}
-    steps = _Steps(progress, 10 * len(peers) + pairs + 3)
+    sides_measured = len(peers) + 1 + (count <= MOST_INDEXED)
+    before = {module: _search_seconds(module, job, seconds / 2) for _, module in peers}
+    steps = _Steps(progress, sum(before.values()) + sides_measured * (START + (pairs + 1) * seconds))
     left_out = []
     chosen = []
+    searched_s = 0.0
     for name, module in peers:
         try:
             settings, searched = _fastest(name, module, job, seconds / 2, steps)
             chosen.append((Row(name, _described(settings), 0, searched=searched), module, settings))
         except Failed as failure:
             left_out.append(f"{name}: not measured: {failure}")
-    steps.done = 10 * len(peers)
+        searched_s += before[module]
+        steps.done = searched_s
     if not chosen:
         raise CannotCompare("compare with other loaders: none can run here: " + "; ".join(left_out))
 
@@ -207,25 +260,29 @@ def measure(data: str, pairs: int, seconds: float, progress: Progress) -> Compar
     with contextlib.ExitStack() as running:
         sides = []
         for name, of_ours in ours:
-            steps.say(name)
+            steps.say(name, START)
             sides.append(running.enter_context(_start("unstarve_loader", of_ours, {"tensors": torch})))
         if len(ours) > 1:  # the first epoch writes the scan indexes
             read = 0.0
             while read < 1.5 * max(count, EPOCH_BATCHES * BATCH):
                 read += sides[1].rate(seconds) * seconds
         for row, module, settings in chosen:
-            steps.say(row.name, 0)
+            steps.say(row.name, START)
             sides.append(running.enter_context(_start(module, job, settings)))
-        rates = compare.interleave(sides, pairs, seconds, lambda number: steps.say(f"round {number + 1} of {pairs}"))
+        round_s = len(sides) * seconds
+        steps.say(f"round 1 of {pairs}", 2 * round_s)  # with the warm-up
+        rates = compare.interleave(
+            sides, pairs, seconds, lambda number: steps.say(f"round {min(number + 2, pairs)} of {pairs}", round_s))
 
-    rows = [Row(name, "", compare.median(rates[index])) for index, (name, _) in enumerate(ours)]
+    # The ratio of geometric means is the geometric mean of the ratios: table and headline agree.
+    rows = [Row(name, "", statistics.geometric_mean(rates[index])) for index, (name, _) in enumerate(ours)]
     for (row, _, _), theirs in zip(chosen, rates[len(ours):], strict=True):
-        row.rate, row.times = compare.median(theirs), Interval.of(rates[0], theirs)
+        row.rate, row.times = statistics.geometric_mean(theirs), Interval.of(rates[0], theirs)
         if len(ours) > 1:
             row.times_later = Interval.of(rates[1], theirs)
         rows.append(row)
-    command = f"python -m unstarve.comparison {shlex.quote(data)} --pairs {pairs} --seconds {seconds:g}"
     setup = (f"{count} photographs, random crops of {CROP} px, float32 batches of {BATCH} as "
              f"{'torch tensors' if torch else 'NumPy arrays'}; {cores} core{'s' * (cores != 1)}, "
-             f"medians of {pairs} alternating blocks of {seconds:g} s")
-    return Comparison(_headline(rows), command, setup, rows, left_out)
+             f"geometric means of {pairs} alternating blocks of {seconds:g} s")
+    return Comparison(_headline(rows), _note(rows, data, pairs, seconds), _command(data, pairs, seconds), setup, rows,
+                      left_out)

@@ -39,9 +39,10 @@ from unstarve.arguments import check_int
 from unstarve.errors import ArgumentError
 from unstarve.functions import operations
 from unstarve.functions.draws import NO_DRAWS
-from unstarve.functions.image_arguments import read_image
+from unstarve.functions.image_arguments import grey_as_colours, read_image
 from unstarve.functions.single_image import MAX_PIXELS, compiled, frozen, header, run
 from unstarve.steps.literals import Interpolation, Mode, Subsampling
+from unstarve.steps.operation_names import FAMILIAR
 from unstarve.suggestions import suggesting
 
 if TYPE_CHECKING:
@@ -164,9 +165,11 @@ def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampli
     """Encodes pixels to a baseline JPEG file, as Pillow's save() with the same settings.
 
     Args:
-        image: uint8 (height, width, 3), a torch tensor uint8 (3, height, width), or a PIL image.
+        image: uint8 (height, width, 3), a torch tensor uint8 (3, height, width), or a PIL image. Grey pixels, as
+            decode(mode="L") returns them, uint8 (height, width) or a tensor (1, height, width), become a file of one
+            component.
         quality: 1 to 100.
-        subsampling: Resolution of the colours: "4:4:4", "4:2:2" or "4:2:0".
+        subsampling: Resolution of the colours: "4:4:4", "4:2:2" or "4:2:0". Grey pixels have none.
 
     Returns:
         The file.
@@ -177,16 +180,18 @@ def encode_jpeg(image: ArrayLike | torch.Tensor, *, quality: int = 75, subsampli
     Example:
         pathlib.Path("small.jpg").write_bytes(un.encode_jpeg(un.resize("photo.jpg", 256), quality=90))
     """
-    given = read_image("encode_jpeg", image)
+    colours = grey_as_colours(image)
+    given = read_image("encode_jpeg", image if colours is None else colours)
     if not given.pixels:
         raise ArgumentError("encode_jpeg image: found an encoded image; expected pixels. Use un.decode() first.")
     if subsampling not in ("4:4:4", "4:2:2", "4:2:0"):
         raise ArgumentError(f"encode_jpeg(subsampling): found {subsampling!r}; expected '4:4:4', '4:2:2' or '4:2:0'")
-    return _core.encode_jpeg(given.value, check_int("encode_jpeg(quality)", quality, 1, 100), subsampling)
+    return _core.encode_jpeg(given.value, check_int("encode_jpeg(quality)", quality, 1, 100),
+                             subsampling if colours is None else "grey")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in operations.NAMES:
+    if name not in operations.NAMES and name not in FAMILIAR:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(operations, name)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -56,7 +57,11 @@ def read_image(what: str, image: Any) -> Given:
     if isinstance(image, bytes | bytearray | memoryview | mmap.mmap):
         return Given(image, False, False)
     if isinstance(image, str | os.PathLike):
-        return Given(os.fsdecode(image), False, False)
+        path = os.fsdecode(image)
+        if _URL.match(path):
+            raise ArgumentError(f"{what} image: found the URL {path}; expected a path or an encoded image. Read it "
+                                "first and pass its bytes; un.open() reads URLs.")
+        return Given(path, False, False)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(image, torch.Tensor):
         if image.device.type != "cpu":
@@ -70,12 +75,28 @@ def read_image(what: str, image: Any) -> Given:
     raise ArgumentError(f"{what} image: found {type(image).__name__}; expected {_KINDS}")
 
 
+def grey_as_colours(image: Any) -> Array | None:
+    """Returns grey pixels, uint8 (height, width) or a tensor (1, height, width), with equal channels; None for others.
+
+    No pixels are copied.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(image, torch.Tensor) and image.device.type == "cpu" and image.dim() == 3:
+        array = image.detach()[0].numpy() if image.shape[0] == 1 and image.dtype == torch.uint8 else None
+    else:
+        array = image if isinstance(image, np.ndarray) and image.ndim == 2 and image.dtype == np.uint8 else None
+    return None if array is None else np.broadcast_to(array[..., None], (*array.shape, 3))
+
+
 def _has_pixels(what: str, image: Any, dimensions: int, bytes_: bool, channels: tuple[int, ...]) -> bool:
     """Returns whether an array or a tensor has pixels rather than an encoded image."""
     if not bytes_ or dimensions not in (1, 3) or dimensions == 3 and channels != (3,):
         raise ArgumentError(f"{what} image: found {str(image.dtype).removeprefix('torch.')} {tuple(image.shape)}; "
                             f"expected {_KINDS}. Convert it, and repeat a grey channel three times.")
     return dimensions == 3
+
+
+_URL = re.compile("[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 def result(given: Given, array: npt.NDArray[Any]) -> Any:

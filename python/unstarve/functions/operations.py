@@ -1,5 +1,7 @@
 """One function for each operation of the library, by its name: `un.solarize(image, threshold=100, p=1)`.
 
+Names of other libraries work too: `un.flip`, `un.random_crop` and the others of unstarve.steps.operation_names.
+
 The argument `p` is the parameter `probability` of specs; a function accepts both names.
 
 Signatures and docstrings come from the library's table of operations. operations.pyi has them for type
@@ -14,6 +16,7 @@ from typing import Any
 from unstarve import _core
 from unstarve.functions.single_image import apply, compiled, frozen
 from unstarve.steps.image_operations import choices_text
+from unstarve.steps.operation_names import FAMILIAR, spec_operation
 from unstarve.suggestions import shown_value, unknown_argument
 
 NAMES: tuple[str, ...] = tuple(name for name, _ in _core.operations())
@@ -55,6 +58,8 @@ def is_random(name: str) -> bool:
 
 def signature_of(name: str) -> inspect.Signature:
     """Returns the signature of an operation's function; required parameters are positional."""
+    if name in FAMILIAR:
+        return _familiar_signature(name)
     kinds = inspect.Parameter
     help_ = _HELP[name].partition(": ")[2]
     listed = sorted(_core.operation_parameters(name), key=lambda row: help_.find(row[0]))
@@ -70,7 +75,26 @@ def signature_of(name: str) -> inspect.Signature:
     return inspect.Signature(first + rest, return_annotation="Array | torch.Tensor")
 
 
+def _familiar_signature(name: str) -> inspect.Signature:
+    """Returns the signature of the operation with the defaults and the positional argument of the other library."""
+    signature = signature_of(FAMILIAR[name])
+    known = dict(signature.parameters)
+    kinds = inspect.Parameter
+    if name == "random_crop":
+        known["padding"] = known["padding"].replace(default=0)
+    elif name == "random_rotation":
+        known["interpolation"] = known["interpolation"].replace(default="nearest")
+        known["degrees"] = known["degrees"].replace(kind=kinds.POSITIONAL_OR_KEYWORD, default=kinds.empty)
+    elif name == "auto_augment":
+        known["policy"] = kinds("policy", kinds.POSITIONAL_OR_KEYWORD, default="imagenet",
+                                annotation='Literal["imagenet", "cifar10", "svhn"]')
+    ordered = sorted(known.values(), key=lambda parameter: parameter.kind)  # stable
+    return signature.replace(parameters=ordered)
+
+
 def _docstring(name: str, signature: inspect.Signature) -> str:
+    if name in FAMILIAR:
+        return f"As un.{FAMILIAR[name]}, by the name and with the defaults that other libraries have.\n"
     summary = _HELP[name].partition(": ")[0]
     values = {parameter: _TEXTS.get((name, parameter), ["", text])[1]
               for parameter, _, _, _, text in _core.operation_parameters(name)}
@@ -117,7 +141,10 @@ def _function(name: str) -> Any:
         seed, generator = parameters.pop("seed", None), parameters.pop("generator", None)
         if "p" in parameters:
             parameters["probability"] = parameters.pop("p")
-        return apply(name, image, parameters, seed, generator)
+        operation = name
+        if name in FAMILIAR:
+            operation, parameters = spec_operation(name, parameters)
+        return apply(operation, image, parameters, seed, generator)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = __name__
@@ -127,7 +154,7 @@ def _function(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HELP:
+    if name not in _HELP and name not in FAMILIAR:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = _function(name)
     return made

@@ -13,6 +13,7 @@ __all__ = [
     "affine",
     "alternating_flip",
     "aug_mix",
+    "auto_augment",
     "auto_augment_cifar10",
     "auto_augment_imagenet",
     "auto_augment_svhn",
@@ -24,6 +25,7 @@ __all__ = [
     "cutout",
     "equalize",
     "erasing",
+    "flip",
     "gaussian_blur",
     "grayscale",
     "horizontal_flip",
@@ -36,7 +38,10 @@ __all__ = [
     "posterize",
     "rand_augment",
     "random_channel_permutation",
+    "random_crop",
+    "random_erasing",
     "random_resized_crop",
+    "random_rotation",
     "resize",
     "rotation",
     "saturation",
@@ -82,6 +87,17 @@ def aug_mix(image: torch.Tensor, *, severity: int = ..., mixture_width: int = ..
             alpha: float = ..., all_ops: bool = ..., interpolation: Literal["nearest", "bilinear"] = ...,
             fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
             generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def auto_augment(image: ArrayLike, policy: Literal["imagenet", "cifar10", "svhn"] = ..., *,
+                 interpolation: Literal["nearest", "bilinear"] = ...,
+                 fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                 generator: Generator | None = ...) -> Array: ...
+@overload
+def auto_augment(image: torch.Tensor, policy: Literal["imagenet", "cifar10", "svhn"] = ..., *,
+                 interpolation: Literal["nearest", "bilinear"] = ...,
+                 fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                 generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def auto_augment_cifar10(image: ArrayLike, *, interpolation: Literal["nearest", "bilinear"] = ...,
@@ -169,6 +185,12 @@ def erasing(image: ArrayLike, *, p: float = ..., scale: tuple[float, float] = ..
 def erasing(image: torch.Tensor, *, p: float = ..., scale: tuple[float, float] = ..., ratio: tuple[float, float] = ...,
             value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
             generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def flip(image: ArrayLike, *, p: float = ..., seed: Seed | None = ..., generator: Generator | None = ...) -> Array: ...
+@overload
+def flip(image: torch.Tensor, *, p: float = ..., seed: Seed | None = ...,
+         generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def gaussian_blur(image: ArrayLike, *, sigma: float | tuple[float, float] = ..., radius: int = ..., p: float = ...,
@@ -269,6 +291,30 @@ def random_channel_permutation(image: torch.Tensor, *, p: float = ..., seed: See
                                generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
+def random_crop(image: ArrayLike, size: int | tuple[int, int], *,
+                padding: int | tuple[int, int] | tuple[int, int, int, int] = ...,
+                padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = ...,
+                fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                generator: Generator | None = ...) -> Array: ...
+@overload
+def random_crop(image: torch.Tensor, size: int | tuple[int, int], *,
+                padding: int | tuple[int, int] | tuple[int, int, int, int] = ...,
+                padding_mode: Literal["constant", "edge", "reflect", "symmetric"] = ...,
+                fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def random_erasing(image: ArrayLike, *, p: float = ..., scale: tuple[float, float] = ...,
+                   ratio: tuple[float, float] = ...,
+                   value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
+                   generator: Generator | None = ...) -> Array: ...
+@overload
+def random_erasing(image: torch.Tensor, *, p: float = ..., scale: tuple[float, float] = ...,
+                   ratio: tuple[float, float] = ...,
+                   value: int | tuple[int, int, int] | Literal["mean", "random"] = ..., seed: Seed | None = ...,
+                   generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
 def random_resized_crop(image: ArrayLike, size: int | tuple[int, int], *, scale: tuple[float, float] = ...,
                         ratio: tuple[float, float] = ...,
                         interpolation: Literal["nearest", "bilinear", "bicubic", "box", "area", "lanczos"] = ...,
@@ -279,6 +325,17 @@ def random_resized_crop(image: torch.Tensor, size: int | tuple[int, int], *, sca
                         interpolation: Literal["nearest", "bilinear", "bicubic", "box", "area", "lanczos"] = ...,
                         antialias: bool = ..., seed: Seed | None = ...,
                         generator: Generator | None = ...) -> torch.Tensor: ...
+
+@overload
+def random_rotation(image: ArrayLike, degrees: float | tuple[float, float], *, p: float = ...,
+                    interpolation: Literal["nearest", "bilinear"] = ...,
+                    fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                    generator: Generator | None = ...) -> Array: ...
+@overload
+def random_rotation(image: torch.Tensor, degrees: float | tuple[float, float], *, p: float = ...,
+                    interpolation: Literal["nearest", "bilinear"] = ...,
+                    fill: int | tuple[int, int, int] | Literal["mean"] = ..., seed: Seed | None = ...,
+                    generator: Generator | None = ...) -> torch.Tensor: ...
 
 @overload
 def resize(image: ArrayLike, size: int | tuple[int, int], *, max_size: int = ...,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 
 from unstarve.functions import operations
+from unstarve.steps.operation_names import FAMILIAR
 
 _WIDTH = 120
 _HEAD = '''"""One function for each operation of the library. Written by unstarve.functions.stubs; do not edit."""
@@ -51,8 +52,9 @@ def _declaration(name: str, signature: inspect.Signature, image: str, returned: 
 
 def stub() -> str:
     """Returns the text of operations.pyi."""
-    text = _HEAD.replace("{names}", "".join(f'    "{name}",\n' for name in sorted(operations.NAMES)))
-    for name in sorted(operations.NAMES):
+    names = sorted([*operations.NAMES, *FAMILIAR])
+    text = _HEAD.replace("{names}", "".join(f'    "{name}",\n' for name in names))
+    for name in names:
         signature = operations.signature_of(name)
         text += "\n" + _declaration(name, signature, "ArrayLike", "Array")
         text += "\n" + _declaration(name, signature, "torch.Tensor", "torch.Tensor") + "\n"

@@ -24,7 +24,7 @@ from unstarve.loaders import run_state
 from unstarve.loaders.conversions import LoaderConversions
 from unstarve.loaders.description import LoaderDescription
 from unstarve.loaders.engine import Allocate, BadSample, Batch, DeviceBytes, Engine
-from unstarve.loaders.representation import Rows, as_html, as_text, images_of, steps_of
+from unstarve.loaders.representation import Rows, as_html, as_text, counted, images_of, steps_of
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.suggestions import suggesting_methods, suggestion
@@ -98,8 +98,8 @@ class BaseLoader(LoaderDescription, LoaderConversions):
     def _rows(self) -> Rows:
         """Returns the description of repr()."""
         spec = json.loads(self._spec)
-        rows = [("data", f"{self._dataset.format}, {self._samples} samples"),
-                ("batches", f"{len(self)} batches of {self._batch_size}")]
+        rows = [("data", f"{self._dataset.format}, {counted(self._samples, 'sample', 'samples')}"),
+                ("batches", f"{counted(len(self), 'batch', 'batches')} of {self._batch_size}")]
         if not self._mapped:  # the shapes of map() would require a call of its functions
             try:
                 image, label = self.shapes
@@ -109,7 +109,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
                 rows.append(("images", f"images {self._dtype}"))
         own = ["weights(array)"] if self._users.weights is not None else []
         own += [f"map({function.name})" for function in self._users.functions]
-        return [*rows, ("steps", ", ".join([steps_of(spec), *own]))]
+        return [*rows, ("steps", ", ".join([steps_of(spec, self._users.predicate_names()), *own]))]
 
     def __repr__(self) -> str:
         return as_text("Loader", self._rows())

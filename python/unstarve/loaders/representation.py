@@ -10,11 +10,29 @@ Rows: TypeAlias = "list[tuple[str, str]]"
 _MOST_TEXT = 60  # characters of a value
 
 
-def steps_of(spec: Mapping[str, Any]) -> str:
-    """Returns the steps of a spec as calls: "filter(min_side=64), shuffle(seed=0), resize(size=256)"."""
+def counted(number: float, one: str, many: str) -> str:
+    """Returns "1 batch", "8 batches"."""
+    return f"{f'{number:g}' if isinstance(number, float) else number} {one if number == 1 else many}"
+
+
+def steps_of(spec: Mapping[str, Any], predicates: Sequence[str] = ()) -> str:
+    """Returns the steps of a spec as calls: "filter(min_side=64), shuffle(seed=0), resize(size=256)".
+
+    Args:
+        spec: The spec.
+        predicates: Descriptions of the functions of filter().
+    """
     calls = []
     for source in spec.get("mix") or [spec.get("source", {})]:
-        calls += [_call(name, source[name]) for name in ("subset", "part", "filter", "take") if name in source]
+        for name in ("subset", "part", "filter", "take"):
+            if name == "part" and name in source:
+                part = {"seed": 0, **source[name]}
+                calls.append(f"random_split(), samples {part['from']} to {part['to'] - 1} of seed {part['seed']}")
+            elif name in source:
+                calls.append(_call(name, source[name]))
+            if name == "filter":
+                calls += [f"filter({predicate})" for predicate in predicates]
+                predicates = ()
     order = dict(spec.get("order", {}))
     if order.pop("shuffle", True):
         calls.append(_call("shuffle", {key: order.pop(key) for key in ("seed", "window") if order.get(key)}))

@@ -1,4 +1,6 @@
-"""The names of operations and of their parameters that Python accepts in addition to those of a spec.
+"""The names of operations and of their parameters that Python accepts in addition to the library's own names.
+
+Specs accept the same names (unstarve/ops/familiar_names.h).
 
 | in Python                                    | in a spec                                                 |
 |----------------------------------------------|-----------------------------------------------------------|
@@ -20,6 +22,8 @@ from unstarve.suggestions import suggestion
 
 _SAME = {"flip": "horizontal_flip", "random_erasing": "erasing", "random_crop": "pad_crop",
          "random_rotation": "rotation"}
+# Each name that is accepted in addition, and the operation with its parameters.
+FAMILIAR = {**_SAME, "auto_augment": "auto_augment_imagenet"}
 
 
 def spec_operation(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

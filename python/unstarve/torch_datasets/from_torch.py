@@ -38,7 +38,7 @@ from unstarve.device_operations import torch_device
 from unstarve.errors import ArgumentError, CancelledError
 from unstarve.functions.single_image import frozen
 from unstarve.loaders.base_loader import LOOP_ENDED
-from unstarve.loaders.representation import Rows, as_html, as_text, steps_of
+from unstarve.loaders.representation import Rows, as_html, as_text, counted, steps_of
 from unstarve.schedules import Schedule
 from unstarve.spec_json import check_argument
 from unstarve.steps.image_operations import ImageOperationSteps
@@ -89,6 +89,15 @@ def _step_text(step: Step) -> str:
     return f"map({step.name})" if isinstance(step, Function) else "normalize()"
 
 
+def _steps_text(settings: Mapping[str, Any]) -> str:
+    order = "shuffle()" if settings["shuffle"] else "sequential()"
+    return ", ".join([order, *map(_step_text, settings["steps"])])
+
+
+def _data_row(dataset: Any, samples: int) -> tuple[str, str]:
+    return "data", f"{type(dataset).__name__}, {counted(samples, 'sample', 'samples')}"
+
+
 @suggesting_methods
 class DatasetPipeline(ImageOperationSteps):
     """A torch dataset and the steps to its batches; `from_torch` creates it.
@@ -112,9 +121,7 @@ class DatasetPipeline(ImageOperationSteps):
         return len(self._dataset)
 
     def _rows(self) -> Rows:
-        order = "shuffle()" if self._settings["shuffle"] else "sequential()"
-        steps = [order, *map(_step_text, self._settings["steps"])]
-        return [("data", f"{type(self._dataset).__name__}, {len(self)} samples"), ("steps", ", ".join(steps))]
+        return [_data_row(self._dataset, len(self)), ("steps", _steps_text(self._settings))]
 
     def __repr__(self) -> str:
         return as_text("DatasetPipeline", self._rows())
@@ -281,8 +288,18 @@ class DatasetLoader:
         """Batches per epoch of this rank."""
         return len(self._order)
 
+    def _rows(self) -> Rows:
+        dataset, *_, settings = self._arguments
+        return [_data_row(dataset, self.samples),
+                ("batches", f"{counted(len(self), 'batch', 'batches')} of {self._size}"),
+                ("steps", _steps_text(settings)),
+                ("workers", self._loader._workers_text())]
+
     def __repr__(self) -> str:
-        return f"<unstarve.DatasetLoader: {len(self)} batches of {self._size}>"
+        return as_text("DatasetLoader", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("DatasetLoader", self._rows())
 
     @property
     def samples(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Protocol, Self
 
 import torch
 
+from unstarve.loaders.representation import Rows, as_html, as_text
 from unstarve.torch_datasets.steps import Normalisation
 
 
@@ -27,6 +28,7 @@ class Batches(Protocol):
         """Epoch of the next batch."""
 
     def __len__(self) -> int: ...
+    def _rows(self) -> Rows: ...
     def __iter__(self) -> Iterator[Any]: ...
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next loop."""
@@ -95,7 +97,14 @@ class TensorLoader:
         return len(self._loader)
 
     def __repr__(self) -> str:
-        return f"<unstarve.TensorLoader on {self.device} of {self._loader!r}>"
+        return as_text("TensorLoader", self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html("TensorLoader", self._rows())
+
+    def _rows(self) -> Rows:
+        normalised = "normalised on the device" if self._constants is not None else ""
+        return [("device", f"on {self.device}"), *self._loader._rows(), ("normalisation", normalised)]
 
     @property
     def samples(self) -> int:

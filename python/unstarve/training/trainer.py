@@ -30,7 +30,7 @@ from unstarve.device_operations import torch_device
 from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
-from unstarve.loaders.representation import Rows, as_html, as_text
+from unstarve.loaders.representation import Rows, as_html, as_text, counted
 from unstarve.training.batches import Batches, batches_per_epoch, class_count
 from unstarve.training.interrupt import Interrupt
 from unstarve.training.network import Loss, Network, check_loss, check_module
@@ -171,12 +171,13 @@ class Trainer:
     def _rows(self) -> Rows:
         values = self._settings.values()
         count = sum(parameter.numel() for parameter in self._module.parameters())
-        length = " or ".join([f"{self._epochs:g} epochs"] * bool(self._epochs)
-                             + [f"{self._minutes:g} minutes"] * bool(self._minutes))
-        return [("module", f"{type(self._module).__name__} of {count / 1e6:.3g} million parameters, "
-                           f"{self._classes} classes"),
+        length = " or ".join([counted(float(self._epochs or 0), "epoch", "epochs")] * bool(self._epochs)
+                             + [counted(float(self._minutes or 0), "minute", "minutes")] * bool(self._minutes))
+        size = f"{count / 1e6:.3g} million parameters" if count >= 1e5 else counted(count, "parameter", "parameters")
+        return [("module", f"{type(self._module).__name__} of {size}, "
+                           f"{counted(self._classes, 'class', 'classes')}"),
                 ("data", f"{type(self._loader).__name__}"
-                         + ("" if self._per_epoch is None else f" of {self._per_epoch} batches")
+                         + ("" if self._per_epoch is None else f" of {counted(self._per_epoch, 'batch', 'batches')}")
                          + ("" if self._validation is None else f", validation {type(self._validation).__name__}")),
                 ("rule", f"{values['optimiser']}, learning rate {values['learning_rate']:g} {values['schedule']}"),
                 ("run", f"{length} on {self._device} in {values['precision']}"),

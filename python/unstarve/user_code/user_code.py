@@ -39,6 +39,10 @@ class UserCode:
         """Whether any source is an object of the user."""
         return any(isinstance(source, ObjectSource) for source in self.sources)
 
+    def predicate_names(self) -> list[str]:
+        """Returns descriptions of the functions of filter(), of all sources."""
+        return [describe(one) for some in self.predicates for one in some]
+
     def choose(self, spec: str, dataset: _core.Dataset) -> _core.SampleSet:
         """Applies the filters of `spec` and the predicates. Returns the samples that take part."""
         predicates = [(" and ".join(map(describe, some)), all_of(some, dataset)) if some else None
@@ -52,7 +56,7 @@ class UserCode:
                 raise ArgumentError(f"to_yaml: the path {source.path!r} is not UTF-8; expected a path that YAML can "
                                     "represent. Rename the data.")
         found = [f"the source {source.name}" for source in self.sources if isinstance(source, ObjectSource)]
-        found += [f"filter({describe(one)})" for some in self.predicates for one in some]
+        found += [f"filter({name})" for name in self.predicate_names()]
         found += [] if self.weights is None else ["weights() of an array"]
         found += [f"map({function.name})" for function in self.functions]
         if found:

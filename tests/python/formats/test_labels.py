@@ -144,10 +144,27 @@ def test_folders_without_labels(tmp_path):
         un.open(tmp_path, labels=3)
 
 
+def test_messages_say_what_is_true(tmp_path):
+    """Rows of a wrong label are not counted as valid, and only options that exist are named."""
+    with pytest.warns(un.DataWarning, match="found the class '0' only, so every valid label is 0; expected"):
+        un.open(csv(tmp_path, [0, -1, -2, -3, -4, -5])).batch(2)
+    (tmp_path / "large").mkdir()
+    with pytest.raises(un.errors.InputError, match="a class number: every value is null, negative or too large"):
+        un.open(parquet(tmp_path / "large", np.full(COUNT, 2**63 + 5, np.uint64))).batch(2)
+    (tmp_path / "tar").mkdir()
+    with pytest.raises(un.errors.InputError, match=r"to choose a member\."):
+        un.open(tar(tmp_path / "tar", NUMBERS, "score")).batch(2)
+    (tmp_path / "missing").mkdir()
+    pipeline = un.open(csv(tmp_path / "missing", [0, 1, "", 1, 0, 1])).sequential().resize((8, 8))
+    with pytest.raises(un.errors.InputError, match=r"no label, although .* Use #label=none .*skip bad samples"):
+        list(pipeline.batch(2))
+
+
 def test_objects():
     images = [jpeg(i) for i in range(COUNT)]
-    with pytest.raises(un.errors.InputError, match=r"found a sample without a label.*labels=None"):
+    with pytest.raises(un.errors.InputError, match=r"found a sample without a label.*labels=None") as error:
         un.from_source(images).batch(2)
+    assert "NAME" not in str(error.value) and "#label" not in str(error.value)
     assert labels_of(un.from_source(images, labels=None)) == [-1] * COUNT
     assert labels_of(un.from_source([(image, 0.5) for image in images], labels=None)) == [-1] * COUNT
     with pytest.raises(un.errors.InputError, match=r"label of type float; expected an integer\. Use labels=None"):

@@ -111,6 +111,9 @@ def test_headers():
     (lambda: un.encode_jpeg(IMAGE, quality=101), un.errors.ArgumentError, "quality.: found 101; expected 1 to 100"),
     (lambda: un.encode_jpeg(IMAGE, subsampling="4:1:1"), un.errors.ArgumentError, "'4:1:1'; expected '4:4:4'"),
     (lambda: un.encode_jpeg(FILES["png"]), un.errors.ArgumentError, r"encoded image; .* Use un.decode\(\)"),
+    (lambda: un.decode("https://host/x.jpg"), un.errors.ArgumentError,
+     r"^decode image: found the URL https://host/x\.jpg; expected a path .* pass its bytes"),
+    (lambda: un.encode_jpeg(IMAGE[..., 0].astype(np.float32)), un.errors.ArgumentError, r"found float32 \(60, 90\)"),
     (lambda: un.encode_jpeg(IMAGE[:0]), un.errors.ArgumentError, "0"),
 ])
 def test_invalid_arguments_are_named(call, error, message):
@@ -171,3 +174,16 @@ def test_photographs_equal_pillow_s(photographs):
         height, width = expected.shape[0] // 2, expected.shape[1] // 3
         made = un.decode(path, region=(height // 3, width // 2, height, width), size=(96, 64))
         assert np.array_equal(made, un.resize(expected[height // 3:][:height, width // 2:][:, :width], (96, 64)))
+
+
+def test_grey_pixels_become_pillow_s_grey_file():
+    torch = pytest.importorskip("torch")
+    grey = un.decode(FILES["png"], mode="L")
+    file = un.encode_jpeg(grey, quality=83)
+    with Image.open(io.BytesIO(file)) as theirs:
+        assert theirs.mode == "L"
+    expected = io.BytesIO()
+    Image.fromarray(grey).save(expected, "JPEG", quality=83)
+    assert np.array_equal(un.decode(file, mode="L"), un.decode(expected.getvalue(), mode="L"))
+    tensor = un.decode(torch.frombuffer(bytearray(FILES["png"]), dtype=torch.uint8), mode="L")
+    assert tensor.shape == (1, *grey.shape) and un.encode_jpeg(tensor, quality=83) == file

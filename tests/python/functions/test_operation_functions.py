@@ -222,6 +222,38 @@ def test_every_operation_has_a_documented_function(name):
     assert json.dumps(schema["description"]).strip('"').split(":")[0].lower() == made.__doc__.split(".\n")[0].lower()
 
 
+FAMILIAR = [("flip", {"p": 1}, "horizontal_flip", {"p": 1}),
+            ("random_erasing", {"p": 1}, "erasing", {"p": 1}),
+            ("random_crop", {"size": 16}, "pad_crop", {"size": 16, "padding": 0}),
+            ("random_rotation", {"degrees": 20}, "rotation", {"degrees": (-20, 20), "interpolation": "nearest"}),
+            ("random_rotation", {"degrees": (5, 9)}, "rotation", {"degrees": (5, 9), "interpolation": "nearest"}),
+            ("auto_augment", {}, "auto_augment_imagenet", {}),
+            ("auto_augment", {"policy": "svhn"}, "auto_augment_svhn", {})]
+
+
+@pytest.mark.parametrize(("familiar", "given", "name", "own"), FAMILIAR)
+def test_names_of_other_libraries_are_functions_and_operations_of_specs(familiar, given, name, own):
+    seed = {"seed": 3} if "seed" in inspect.signature(function(name)).parameters else {}
+    assert np.array_equal(function(familiar)(IMAGE, **given, **seed), function(name)(IMAGE, **own, **seed))
+
+    def read(operation, parameters):
+        spec = {"source": {"path": "p"}, "operations": [{operation: parameters}]}
+        return json.loads(un._core.read_document(json.dumps(spec), ""))
+
+    own = {("probability" if key == "p" else key): value for key, value in own.items()}
+    assert read(familiar, given) == read(name, own)
+
+
+def test_names_of_other_libraries_take_their_positional_argument():
+    assert un.random_crop(IMAGE, 16, seed=1).shape == (16, 16, 3)
+    assert np.array_equal(un.random_rotation(IMAGE, 10, seed=1), un.random_rotation(IMAGE, degrees=(-10, 10), seed=1))
+    with pytest.raises(TypeError, match="random_rotation"):
+        un.random_rotation(IMAGE)
+    with pytest.raises(TypeError, match="Did you mean 'size'"):
+        un.random_crop(IMAGE, sise=3)
+    assert "random_crop" not in dir(un) and inspect.getdoc(un.random_crop).startswith("As un.pad_crop")
+
+
 def test_the_stub_is_that_of_the_operations():
     stub = Path(operations.__file__).resolve().with_suffix(".pyi")
     assert stub.read_text() == stubs.stub(), (

@@ -5,7 +5,9 @@ import subprocess
 import tarfile
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 from loader_support import photos
 
 import unstarve as un
@@ -77,9 +79,16 @@ def test_an_index_next_to_the_data_is_used_and_kept_up_to_date(shard, tmp_path):
 
 
 def test_packs_have_their_indexes_next_to_them(shard, tmp_path):
+    for path in (tmp_path / "photos").rglob("*.jpg"):  # large enough for scan indexes
+        pixels = np.random.default_rng(0).integers(0, 256, (500, 400, 3), np.uint8)
+        Image.fromarray(pixels).save(path, quality=90)
     run("pack", tmp_path / "photos", tmp_path / "packed", "--format", "webdataset", cwd=tmp_path)
     assert len(un.open(tmp_path / "packed")) == 8
     assert indexes(tmp_path / "packed") and not indexes(tmp_path / "cache")
+    epoch(tmp_path / "packed")  # makes the scan index of the whole pack
+    epoch(tmp_path / "packed" / "data-00000.tar")
+    assert [name for name in indexes(tmp_path) if name.startswith("packed.")]
+    assert not indexes(tmp_path / "cache")
 
 
 def test_without_a_cache_folder_nothing_is_written_next_to_the_data(shard, monkeypatch):

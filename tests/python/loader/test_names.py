@@ -163,9 +163,8 @@ def test_messages_name_the_argument(call, message):
 @pytest.mark.parametrize(("get", "message"), [
     (lambda _: un.Dataloader, "Did you mean 'DataLoader'"),
     (lambda _: un.ImageFolder, r"Use un\.open\(folder\)"),
-    (lambda _: un.flip, r"Use horizontal_flip\(\)"),
     (lambda _: un.hflip, r"Use horizontal_flip\(\)"),
-    (lambda _: un.random_crop, r"Use pad_crop\(size, padding=0\)"),
+    (lambda _: un.random_perspective, r"Use perspective\(\)"),
     (lambda p: p.random_horizontal_flip, r"Use horizontal_flip\(\)"),
     (lambda p: p.colour_jitter, "Did you mean 'color_jitter'"),
     (lambda p: p.batch(8).to_pytorch, "Did you mean 'to_torch'"),
@@ -251,10 +250,33 @@ def test_every_object_describes_itself():
              stepped.batch(2), un.DataLoader(dataset, num_workers=2)]
     for one in shown:
         assert repr(one).startswith("<unstarve.") and "object at" not in repr(one)
-    for one in shown[:6]:
+    shown += [stepped.batch(2).to_torch("cpu"), stepped.batch(5, last="keep")]
+    for one in shown:
         assert one._repr_html_().startswith("<table>") and "<lambda>" not in one._repr_html_()
+    for loader_of_dataset in (shown[6], shown[8]):
+        for part in ("list, ", "2 batches of 2", "shuffle(), horizontal_flip(probability=0.3", "map(len"):
+            assert part in repr(loader_of_dataset)
+    assert "on cpu" in repr(shown[8]) and "list, 5 samples; 1 batch of 5" in repr(shown[9])
+    assert "TensorDataset, 4 samples; batches of 1; 2 workers" in repr(shown[7])
+    filtering = un.open(SMALL).filter(lambda facts: facts.width > 3).shuffle(1)
+    for one in (filtering, filtering.batch(10)):
+        assert re.search(r"filter\(.*<lambda>.*\), shuffle\(seed=1\)", repr(one))
+    parts = un.open(SMALL).random_split([0.8, 0.2])
+    assert "random_split(), samples 0 to 159 of seed 0" in repr(parts[0])
+    trainer = un.Trainer(torch.nn.Linear(1, 1), un.open(SMALL).take(2).batch(2), epochs=1)
+    assert "Linear of 2 parameters, " in repr(trainer) and "; 1 epoch on" in repr(trainer)
+    assert "of 1 batch;" in repr(trainer)
     assert "on cpu" in repr(shown[2]) and "map(len" in repr(shown[3])
     assert "horizontal_flip(probability=0.3" in repr(stepped)
+
+
+def test_calls_that_do_not_fit_name_the_method_and_its_arguments():
+    with pytest.raises(TypeError, match=r"^normalize\(\): missing a required argument: 'mean'; expected mean, std"):
+        un.open(SMALL).normalize(std=(1, 1, 1))
+    with pytest.raises(un.errors.ArgumentError, match=r"to_torch\(device\): found 'mps'; .* Use 'cpu'"):
+        un.open(SMALL).batch(5).to_torch("mps")
+    with pytest.raises(TypeError, match="unsupported operand"):  # of the user's own code, unchanged
+        un.suggestions.suggesting(lambda value: value + "")(1)
 
 
 def test_a_newer_loop_ends_the_older_one_with_an_error():

@@ -61,6 +61,12 @@ def check(result, names):
     fastest = max(peers, key=lambda row: row["rate"])
     assert result["headline"].startswith(f"{fastest['times']['ratio']:.2f} [")
     assert f"times the images per second of {fastest['name']}, {fastest['settings']}" in result["headline"]
+    # The ratios are those of the rates in the table.
+    for row in peers:
+        assert row["times"]["ratio"] == pytest.approx(ours[0]["rate"] / row["rate"])
+        assert row["times_later"]["ratio"] == pytest.approx(ours[1]["rate"] / row["rate"])
+    wide = any(row[key]["high"] > 1.25 * row[key]["low"] for row in [fastest] for key in ("times", "times_later"))
+    assert bool(result["note"]) == wide and result["note"] in result["text"]
     lines = result["text"].splitlines()
     assert lines[0] == result["headline"] and lines[-1] == "command: " + result["command"]
 
@@ -140,6 +146,34 @@ def test_the_files_are_the_images_of_class_folders_and_their_subfolders(photogra
     (tmp_path / "flat").mkdir()
     (tmp_path / "flat/d.jpeg").touch()
     assert [label for _, label in image_files(tmp_path / "flat")] == [0]
+
+
+@pytest.mark.parametrize(("low", "high", "pairs", "found", "longer"), [
+    (4.9, 5.6, 6, "", ""),
+    (1.54, 17.33, 6, "for a precise ratio", "--pairs 10 --seconds 8.2"),
+    (0.87, 35.06, 6, "to decide whether it is faster", "--pairs 10 --seconds 19.1"),
+    (0.01, 676, 2, "to decide whether it is faster", "--pairs 10 --seconds 2.4")])
+def test_a_wide_interval_is_noted_with_a_command_that_measures_longer(low, high, pairs, found, longer):
+    rows = [measurement.Row("unstarve", "", 500),
+            measurement.Row("slow", "", 10, measurement.Interval(50, 1, 99, 6)),
+            measurement.Row("fast", "", 100, measurement.Interval(5, low, high, pairs),
+                            measurement.Interval(5, 4.9, 5.1, pairs))]
+    note = measurement._note(rows, "my photos", pairs, 0.1)
+    expected = (f"The machine was too noisy {found}; measure longer with: "
+                f"python -m unstarve.comparison 'my photos' {longer}")
+    assert note == (expected if found else "")
+
+
+def test_progress_is_the_share_of_the_estimated_time():
+    """The search takes most of the time: a loader starts for each candidate."""
+    shares = []
+    steps = measurement._Steps(lambda what, share: shares.append(share), 40)
+    for seconds in (10, 20, 8, 5):
+        steps.say("", seconds)
+    assert shares == [0, 0.25, 0.75, 0.95]
+    job = {"job": "imagenet-train", "data": "x", "batch": 8, "cores": 2, "seed": 0}
+    # Two candidates and four other numbers of workers, each with three blocks; the two fastest again, with five blocks.
+    assert measurement._search_seconds("pillow_pool", job, 0.5) == 6 * (2 + 1.5) + 2 * 2 + 5
 
 
 def test_other_numbers_of_workers_are_tried():

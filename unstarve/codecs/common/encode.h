@@ -17,7 +17,8 @@
 
 namespace unstarve {
 
-enum class ChromaSampling { k444, k422, k420 };
+// kGrey: no colours, a file of one component; the pixels have equal channels.
+enum class ChromaSampling { k444, k422, k420, kGrey };
 
 struct JpegEncoderSession;  // libjpeg's structs
 

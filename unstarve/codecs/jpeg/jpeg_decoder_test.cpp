@@ -13,11 +13,11 @@ namespace unstarve {
 namespace {
 
 // The message of the Error(kInput) that decoding `bytes` throws; empty if it succeeds.
-std::string failure_of(Decoder& decoder, const std::vector<std::uint8_t>& bytes) {
+std::string failure_of(Decoder& decoder, const std::vector<std::uint8_t>& bytes, const DecodeRequest& request = {}) {
   try {
     Image out;
     decoder.open(bytes);
-    decoder.decode({}, out);
+    decoder.decode(request, out);
   } catch (const Error& error) {
     REQUIRE(error.kind() == ErrorKind::kInput);
     return error.what();
@@ -275,6 +275,32 @@ TEST_CASE("a progressive JPEG of thousands of scans is rejected", "[codecs]") {
   many.insert(many.end(), end.begin(), end.end());
   const std::string message = failure_of(decoder, many);
   CHECK(message.find("more than 500 scans") != std::string::npos);
+}
+
+TEST_CASE("an error names the row of the damage for every region and size", "[codecs]") {
+  Decoder decoder;
+  for (const int vertical : {1, 2}) {
+    const auto whole =
+        make_jpeg(sample_image({64, 320}, 4), JpegSample{"", vertical, vertical, SampleColour::kYcc, false});
+    auto bytes = cut(whole, whole.size() / 3);
+    bytes.insert(bytes.end(), {0xFF, 0xD9});
+    const std::string message = failure_of(decoder, bytes);
+    const std::size_t at = message.find("at row ");
+    REQUIRE(at != std::string::npos);
+    const int row = std::stoi(message.substr(at + 7));
+    CHECK(row > 64);
+    CHECK(row < 160);
+    const std::string expected = message.substr(at, message.find(" of 320", at) + 7 - at);
+    for (const int y : {0, row + 1, 300}) {
+      for (const int reduction : {1, 2, 4}) {
+        DecodeRequest request;
+        request.crop = {8, y, 16, 320 - y};
+        request.reduction = reduction;
+        INFO(vertical << ", from row " << y << ", reduced by " << reduction);
+        CHECK_THAT(failure_of(decoder, bytes, request), Catch::Contains(expected));
+      }
+    }
+  }
 }
 
 TEST_CASE("an error names a row of the image that failed, not one of the image before", "[codecs]") {

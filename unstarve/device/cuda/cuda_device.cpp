@@ -184,10 +184,14 @@ std::unique_ptr<Device> open_cuda(int index) {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     (void)cudaGetLastError();
-    throw Error(ErrorKind::kMissing, message(operation, status));
+    throw Error(ErrorKind::kMissing, operation + ": found no usable GPU (" + cudaGetErrorString(status) +
+                                         "); expected an NVIDIA GPU whose driver supports CUDA " +
+                                         version_text(CUDART_VERSION) +
+                                         ". Use the device cpu, or run `unstarve doctor`.");
   }
   if (index >= count) {
-    throw Error(ErrorKind::kMissing, operation + ": this machine has " + std::to_string(count) + " CUDA device(s)");
+    throw Error(ErrorKind::kMissing, operation + ": found " + std::to_string(count) +
+                                         " GPU(s); expected a number below that. Use cuda:0 or the device cpu.");
   }
   cudaDeviceProp properties{};
   check(cudaGetDeviceProperties(&properties, index), operation);

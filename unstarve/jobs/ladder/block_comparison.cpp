@@ -8,8 +8,6 @@
 namespace unstarve {
 namespace {
 
-constexpr int kPairs = 10;  // at most
-
 double geometric_mean(const std::vector<double>& rates) {
   double logs = 0;
   for (const double rate : rates) logs += std::log(rate);
@@ -28,7 +26,7 @@ MeasuredStep measured_step(const Block& block) {
 
 BlockComparison compare_blocks(const ComparedSide& a, const ComparedSide& b, const ComparisonPlan& plan,
                                LadderRecorder& recorder) {
-  const double each = plan.seconds / kPairs / 2;
+  const double each = plan.seconds / kMostBlockPairs / 2;
   const double block =
       std::max(kShortestBlock, each - std::max(untimed_time(a.time, each), untimed_time(b.time, each)));
   const double end = seconds_now() + plan.seconds;
@@ -45,7 +43,7 @@ BlockComparison compare_blocks(const ComparedSide& a, const ComparedSide& b, con
   };
   const auto run_a = [&] { run(a.subject, comparison.a, all_a, plan.names[0]); };
   const auto run_b = [&] { run(b.subject, comparison.b, all_b, plan.names[1]); };
-  for (int pair = 0; pair < plan.least_pairs || (pair < kPairs && seconds_now() < end); ++pair) {
+  for (int pair = 0; pair < plan.least_pairs || (pair < kMostBlockPairs && seconds_now() < end); ++pair) {
     if (pair % 2 == 0) {
       run_a();
       run_b();

@@ -16,6 +16,8 @@
 
 namespace unstarve {
 
+inline constexpr int kMostBlockPairs = 10;
+
 struct ComparisonPlan {
   double seconds = 0;                // for all pairs
   int least_pairs = 0;               // in any case, also if they take longer

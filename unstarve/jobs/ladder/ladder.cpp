@@ -19,15 +19,20 @@
 #include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/jobs/ladder/subject_builder.h"
 #include "unstarve/storage/dataset/dataset.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
 
 constexpr int kBaseBatch = 32;
+// Steps of the block of the base: one untimed and two timed ones.
+constexpr int kBaseSteps = 3;
 // Shares of the time of a step for scanning candidates and comparing losses; the rest is for the pairs.
 constexpr double kScanShare = 0.25, kLossShare = 0.12;
-// The comparisons at the end run this many pairs in any case.
-constexpr int kFewestPairs = 2;
+// Samples per step of the network whose speed decides on the batch.
+constexpr int kProbeBatch = 8;
+// A notice announces a duration that exceeds the requested one by this share and these seconds.
+constexpr double kLongerShare = 0.1, kLongerSeconds = 5;
 // Batches of which the losses are compared, at least.
 constexpr int kLossBatches = 4;
 // If the loss after equal samples grows by this factor, learning is broken.
@@ -68,10 +73,11 @@ class LadderRun {
     steps = steps.first(steps.size() - tried.size());
 
     recorder_.report("base");
-    base_ = base_of(options_.defaults, options_.target);
-    tuned_ = options_.defaults;
+    choose_batch();
+    tuned_ = defaults_;
     current_ = subjects_.build(base_, false);
     base_time_ = subjects_.time_of(*current_);
+    announce_time();
     const double weight = static_cast<double>(steps.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
 
@@ -85,6 +91,7 @@ class LadderRun {
     recorder_.recorded("tuned settings compared with defaults", [&] { choose_winner(); });
     for (const LadderStep& step : tried) try_by_accuracy(step);
     recorder_.recorded("winner compared with base", [&] { compare_with_base(); });
+    result_.seconds_needed = recorder_.elapsed_counted() + missing_s_;
     result_.spans = recorder_.take_spans();
     return std::move(result_);
   }
@@ -94,10 +101,55 @@ class LadderRun {
     return compare_blocks({a, subjects_.time_of(a)}, {b, subjects_.time_of(b)}, plan, recorder_);
   }
 
+  std::unique_ptr<Subject> build(const Settings& settings, bool in_process) {
+    std::unique_ptr<Subject> subject = subjects_.build(settings, in_process);
+    recorder_.report();
+    return subject;
+  }
+
+  // Defaults and base, with a smaller batch if the steps of a network on the host are too slow.
+  void choose_batch() {
+    defaults_ = options_.defaults;
+    base_ = base_of(defaults_, options_.target);
+    if (!options_.may_reduce_batch || options_.target.emulated() || options_.target.cuda()) return;
+    Settings probed = base_;
+    set_batch(probed, std::min(kProbeBatch, base_.pipeline.batch.size));
+    Rig rig(probed, subjects_.dataset(), options_.target);
+    rig.step();  // the first step takes longer
+    const double sample_s = rig.run(0, 1, nullptr, false).step_ms() / 1e3 / probed.pipeline.batch.size;
+    const int batch = defaults_.pipeline.batch.size;
+    const int fits = batch_that_fits(batch, sample_s * batch, options_.seconds, kLeastLadderSteps);
+    if (fits == batch) return;
+    context_.reduced_batch = true;
+    result_.reduced_to = fits;
+    set_batch(defaults_, fits);
+    set_batch(base_, std::min(fits, kBaseBatch));
+  }
+
+  // With the batch of the user.
+  [[nodiscard]] Settings with_own_batch(Settings settings) const {
+    if (!context_.reduced_batch) return settings;
+    settings.pipeline.batch.size = options_.defaults.pipeline.batch.size;
+    settings.train.learning_rate = options_.defaults.train.learning_rate;
+    return settings;
+  }
+
+  // Announces before the first step that the base and its comparison exceed the time.
+  void announce_time() {
+    const double blocks = kBaseSteps * base_time_.step_s;
+    const double least = recorder_.elapsed() + blocks + least_final_time(base_time_, base_time_);
+    recorder_.expect(least);
+    if (least > (1 + kLongerShare) * options_.seconds + kLongerSeconds)
+      emit_notice(
+          fmt::format("tune: about {:.0f} s instead of {:.0f}, because a step of {} samples takes {:.2g} s and the "
+                      "plain baseline is measured in any case. Use a smaller batch or more --minutes.",
+                      least, options_.seconds, base_.pipeline.batch.size, base_time_.step_s));
+  }
+
   // The time for a step, with losses to compare if it affects learning. `build_s`: for what is not built yet. If it
   // does not fit, the entry is undecided.
   std::optional<double> plan(const LadderStep& step, int left, const SideTime& other, double build_s,
-                             LedgerEntry& entry) const {
+                             LedgerEntry& entry) {
     const SideTime current = subjects_.time_of(*current_);
     const double batches = step.affects_learning ? kLossBatches * std::max(current.step_s, other.step_s) : 0;
     const double needed = build_s + pairs_time(current, other, kMinPairs, kShortestBlock) +
@@ -105,16 +157,19 @@ class LadderRun {
     const double at_end = final_time(base_time_, current, true);
     const std::optional<double> budget = plan_step(recorder_.seconds_left(), left, needed, at_end);
     if (!budget) {
+      missing_s_ += needed;
       entry.verdict = Verdict::kUndecided;
-      entry.reason = fmt::format("{} pairs take about {:.0f} s, but only {:.0f} s are left; increase --minutes",
-                                 kMinPairs, needed, std::max(0.0, recorder_.seconds_left() - at_end));
+      const double left_s = std::floor(recorder_.seconds_left() - at_end);
+      entry.reason =
+          fmt::format("{} pairs take about {:.0f} s, but {} left; increase --minutes", kMinPairs, std::ceil(needed),
+                      left_s > 0 ? fmt::format("only {:.0f} s are", left_s) : "no time is");
     }
     return budget;
   }
 
   void enter_base(double seconds) {
     Block block;
-    recorder_.recorded("base", [&] { block = current_->run(seconds, 2); });
+    recorder_.recorded("base", [&] { block = current_->run(seconds, kBaseSteps - 1); });
     LedgerEntry entry;
     entry.name = "base";
     entry.verdict = Verdict::kBase;
@@ -148,6 +203,7 @@ class LadderRun {
       try {
         recorder_.recorded(step.name, [&] { measured(entry); });
       } catch (const Error& error) {
+        if (error.kind() == ErrorKind::kCancelled) throw;
         // Out of memory, for example: the step is unsuitable for this machine; the ladder continues from the current
         // settings.
         entry.verdict = Verdict::kReverted;
@@ -182,7 +238,7 @@ class LadderRun {
     // The two sides of a comparison differ in their settings only: both have processes of their own, or none.
     in_process_ = in_process_ || SubjectBuilder::needs_process(candidates.front().settings);
     if (in_process_ && !current_in_process_) {
-      current_ = subjects_.build(before, true);
+      current_ = build(before, true);
       current_in_process_ = true;
     }
     Candidate best;
@@ -215,14 +271,14 @@ class LadderRun {
   std::unique_ptr<Subject> fastest(const std::vector<Candidate>& candidates, double budget, Candidate& best) {
     if (candidates.size() == 1) {
       best = candidates[0];
-      return subjects_.build(best.settings, in_process_);
+      return build(best.settings, in_process_);
     }
     const double end = seconds_now() + budget;
     std::unique_ptr<Subject> winner;
     double winner_rate = 0;
     for (const Candidate& candidate : candidates) {
       if (winner && seconds_now() >= end) break;
-      std::unique_ptr<Subject> measured = subjects_.build(candidate.settings, in_process_);
+      std::unique_ptr<Subject> measured = build(candidate.settings, in_process_);
       const double block = std::max(kShortestBlock, budget / static_cast<double>(candidates.size()) / 2);
       const double rate = measured->run(block, 2).samples_per_s();
       if (rate > winner_rate) {
@@ -252,12 +308,13 @@ class LadderRun {
   void compare_with_base() {
     recorder_.report("winner compared with base");
     const bool in_process = SubjectBuilder::needs_process(base_) || SubjectBuilder::needs_process(result_.winner);
-    const std::unique_ptr<Subject> base = subjects_.build(base_, in_process),
-                                   winner = subjects_.build(result_.winner, in_process);
+    Settings measured = result_.winner;
+    if (context_.reduced_batch) set_batch(measured, defaults_.pipeline.batch.size);
+    const std::unique_ptr<Subject> base = build(base_, in_process), winner = build(measured, in_process);
     base->record();
     winner->record();
     const BlockComparison comparison =
-        compare(*base, *winner, {recorder_.seconds_left(), kFewestPairs, {"base", "winner"}});
+        compare(*base, *winner, {recorder_.seconds_left(), kLeastFinalPairs, {"base", "winner"}});
     result_.over_base = comparison.interval();
     result_.before = base->profile();
     result_.after = winner->profile();
@@ -268,7 +325,7 @@ class LadderRun {
     LedgerEntry last;
     last.name = result_.tuned ? "kept steps on the defaults" : "defaults";
     last.verdict = Verdict::kFinal;
-    last.batch = result_.winner.pipeline.batch.size;
+    last.batch = measured.pipeline.batch.size;
     last.memory_bytes = winner->first().memory_bytes;
     last.samples_per_s = comparison.rate_b();
     last.step_ms = comparison.step_ms_b;
@@ -281,26 +338,26 @@ class LadderRun {
   void choose_winner() {
     result_.winner = options_.defaults;
     current_.reset();  // frees its memory before two others are built
-    if (tuned_ == options_.defaults) return;
+    if (tuned_ == defaults_) return;
     recorder_.report("tuned settings compared with defaults");
-    const bool in_process = SubjectBuilder::needs_process(options_.defaults) || SubjectBuilder::needs_process(tuned_);
-    const std::unique_ptr<Subject> defaults = subjects_.build(options_.defaults, in_process),
-                                   tuned = subjects_.build(tuned_, in_process);
+    const bool in_process = SubjectBuilder::needs_process(defaults_) || SubjectBuilder::needs_process(tuned_);
+    const std::unique_ptr<Subject> defaults = build(defaults_, in_process), tuned = build(tuned_, in_process);
     result_.over_defaults =
         compare(*defaults, *tuned,
-                {recorder_.seconds_left() / kFinalWeight, kFewestPairs, {"defaults", "tuned settings"}})
+                {recorder_.seconds_left() / kFinalWeight, kLeastFinalPairs, {"defaults", "tuned settings"}})
             .interval();
     result_.tuned = judge(result_.over_defaults) == Verdict::kKept;
-    if (result_.tuned) result_.winner = tuned_;
+    if (result_.tuned) result_.winner = with_own_batch(tuned_);
   }
 
   const LadderOptions& options_;
   LadderRecorder recorder_;
   SubjectBuilder subjects_;
   LadderContext context_;
-  Settings base_;
-  Settings tuned_;  // the defaults with what was measured: apply_measured()
+  Settings defaults_, base_;  // as they are measured
+  Settings tuned_;            // the defaults with what was measured: apply_measured()
   SideTime base_time_;
+  double missing_s_ = 0;  // that steps needed which did not fit
   std::unique_ptr<Subject> current_;
   MeasuredStep current_step_;
   bool current_in_process_ = false;

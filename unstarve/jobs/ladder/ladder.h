@@ -21,8 +21,8 @@
 //
 // Time:    `seconds` is divided among the remaining steps. A step without enough time for kMinPairs pairs, and for the
 //          comparisons at the end after it, is undecided (ladder_time.h). At the end the winner is compared with the
-//          base in two pairs in any case, which may exceed `seconds` if blocks are slow. Whole runs are not
-//          counted.
+//          base in two pairs in any case. If that exceeds `seconds`, a notice says so before the first step.
+//          Whole runs are not counted.
 // Threads: one caller.
 // Failure: as Rig. A step whose rig cannot be built (out of memory, for example) is reverted with the reason, and the
 //          ladder continues.
@@ -46,6 +46,8 @@ struct LadderOptions {
   Settings defaults;  // what the user would run without tuning
   Target target;
   double seconds = 180;
+  // If the steps of a network on the host are too slow for `seconds`, everything is measured with a smaller batch.
+  bool may_reduce_batch = false;
   std::string program{};  // path of the program, for other processes; "": steps of host settings do not apply
   std::vector<std::string> tried{};  // LadderContext::tried
   TrainRun train{};                  // for the steps of `tried`
@@ -55,6 +57,8 @@ struct LadderResult {
   Ledger ledger;  // the last entry is the final comparison of winner and base
   Settings winner;
   bool tuned = false;           // the winner is not the defaults
+  int reduced_to = 0;           // samples per batch that were measured instead of those of the defaults; 0: these
+  double seconds_needed = 0;    // that would have sufficed for the steps that did not fit
   RatioInterval over_base;      // of the winner, measured at the end
   RatioInterval over_defaults;  // of the tuned settings, measured at the end; no pairs if they are the defaults
   Profile before;               // profiles of base and winner in the comparison over_base

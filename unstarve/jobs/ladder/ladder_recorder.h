@@ -19,15 +19,24 @@ class LadderRecorder {
  public:
   // `seconds`: that the ladder may take. Borrows `progress`.
   LadderRecorder(double seconds, const Progress& progress)
-      : seconds_(seconds), progress_(progress), start_(seconds_now()) {}
+      : seconds_(seconds), expected_(seconds), progress_(progress), start_(seconds_now()) {}
 
   [[nodiscard]] double elapsed() const { return seconds_now() - start_; }
-  [[nodiscard]] double seconds_left() const { return std::max(0.0, seconds_ - (elapsed() - not_counted_)); }
+  [[nodiscard]] double elapsed_counted() const { return elapsed() - not_counted_; }
+  [[nodiscard]] double seconds_left() const { return std::max(0.0, seconds_ - elapsed_counted()); }
   // Of the time so far, these seconds do not count.
   void add_not_counted(double seconds) { not_counted_ += seconds; }
 
-  void report(std::string_view what) const {
-    if (progress_) progress_(what, std::clamp((elapsed() - not_counted_) / seconds_, 0.0, 1.0));
+  // The ladder takes `seconds` in all at least, which may exceed those that it may take.
+  void expect(double seconds) { expected_ = std::max(seconds_, seconds); }
+
+  void report(std::string_view what) {
+    what_ = what;
+    report();
+  }
+  // The progress of the current activity.
+  void report() const {
+    if (progress_) progress_(what_, std::clamp(elapsed_counted() / expected_, 0.0, 1.0));
   }
 
   // Calls `work` as a span of the recording, also if it throws.
@@ -44,11 +53,16 @@ class LadderRecorder {
     }
     end();
   }
-  void add(RecordedSpan span) { spans_.push_back(std::move(span)); }
+  // A part of the current activity has ended.
+  void add(RecordedSpan span) {
+    spans_.push_back(std::move(span));
+    report();
+  }
   [[nodiscard]] std::vector<RecordedSpan> take_spans() { return std::exchange(spans_, {}); }
 
  private:
-  double seconds_;
+  double seconds_, expected_;
+  std::string what_;
   const Progress& progress_;
   double start_;
   double not_counted_ = 0;

@@ -31,7 +31,10 @@ TEST_CASE("spans of a ladder, its time and its progress") {
   recorder.add_not_counted(-900);
   CHECK(recorder.seconds_left() == 0);
   recorder.report("c");
-  REQUIRE(shares.size() == 3);
+  recorder.expect(2800);  // of which 1300 s are over
+  recorder.add({"block", 0, 1});
+  REQUIRE(shares.size() == 4);
+  CHECK(shares[3] == Approx(1300.0 / 2800).margin(0.01));
   CHECK(shares[0] < 0.01);
   CHECK(shares[1] == Approx(0.4).margin(0.01));
   CHECK(shares[2] == 1);

@@ -30,6 +30,7 @@ struct LadderContext {
   std::uint64_t samples = 0;  // in the dataset
   HostFacts host;
   bool starts_processes = false;     // host settings can be measured
+  bool reduced_batch = false;        // larger batches are too slow for the time
   std::vector<std::string> tried{};  // words of `tune --try`
   // False for an emulated accelerator, which computes nothing.
   [[nodiscard]] bool has_network() const { return !target.emulated(); }

@@ -1,13 +1,14 @@
 #include "unstarve/jobs/ladder/ladder.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/observe/machine.h"
-#include "unstarve/storage/open.h"
-
 #include "unstarve/pipeline/spec/pass_switches.h"
+#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/open.h"
 
 namespace unstarve {
 namespace {
@@ -182,6 +183,43 @@ TEST_CASE("a run that fails reverts its step with the reason") {
   CHECK(result.ledger.entries[1].verdict == Verdict::kReverted);
   CHECK(result.ledger.entries[1].reason == "no memory left");
   CHECK(result.winner == o.defaults);
+}
+
+TEST_CASE("a network that is too slow for the time is measured with a smaller batch, but keeps its own") {
+  const char* const data = "synthetic:classes=2,images=512,size=32";
+  LadderOptions o;
+  o.target = parse_target("cpu");
+  o.defaults = default_settings({data, ""}, *open_dataset(data), {"cifar_net", "cpu"});
+  o.seconds = 0.2;
+  o.may_reduce_batch = true;
+  std::vector<double> shares;
+  const LadderResult result = run_ladder(o, open_dataset(data), ladder_steps(),
+                                         [&](std::string_view, double share) { shares.push_back(share); });
+  CHECK(result.reduced_to > 0);
+  CHECK(result.reduced_to < o.defaults.pipeline.batch.size);
+  CHECK(result.ledger.entries.front().batch <= result.reduced_to);
+  CHECK(result.ledger.entries.back().batch == result.reduced_to);
+  CHECK(result.winner.pipeline.batch == o.defaults.pipeline.batch);
+  CHECK(result.winner.train.learning_rate == o.defaults.train.learning_rate);
+  CHECK(result.seconds_needed > o.seconds);
+  CHECK(std::ranges::is_sorted(shares));
+  CHECK(std::ranges::count_if(shares, [](double share) { return share > 0 && share < 1; }) > 5);
+}
+
+TEST_CASE("a time that the base and its comparison exceed is announced before the first step") {
+  std::vector<std::string> events;
+  set_notice_sink([&](const std::string& text) { events.push_back(text); });
+  const LadderStep steps[]{prefetch_step(false)};
+  const char* const slow = "sleep:ms=10,images=4096,size=32";  // a step takes more than 320 ms
+  const LadderOptions o = options(slow, 0.02);
+  (void)run_ladder(o, open_dataset(slow), steps, [&](std::string_view what, double) { events.emplace_back(what); });
+  set_notice_sink({});
+  const auto notice =
+      std::ranges::find_if(events, [](const std::string& event) { return event.starts_with("tune: about"); });
+  REQUIRE(notice != events.end());
+  CHECK_THAT(*notice, Catch::Contains("a step of 32 samples takes 0.") && Catch::Contains("more --minutes"));
+  CHECK(std::ranges::find(events, "winner compared with base") > notice);
+  CHECK(std::all_of(events.begin(), notice, [](const std::string& event) { return event == "base"; }));
 }
 
 TEST_CASE("base settings disable all optimisations, scale the learning rate and keep the rest of the spec") {

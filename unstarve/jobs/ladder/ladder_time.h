@@ -23,6 +23,18 @@ struct SideTime {
 // that tuned settings and defaults, all of which are built. `slow`, `fast`: the slowest and the fastest side so far.
 [[nodiscard]] double final_time(const SideTime& slow, const SideTime& fast, bool kept);
 
+// The comparison of winner and base runs this many pairs in any case.
+inline constexpr int kLeastFinalPairs = 2;
+// What that comparison takes at least, with building both sides.
+[[nodiscard]] double least_final_time(const SideTime& base, const SideTime& winner);
+
+// Training steps of a ladder that measures the base, one step of its own and the comparisons at the end, all as briefly
+// as possible.
+inline constexpr int kLeastLadderSteps = 140;
+// A smaller batch, of which `steps` training steps fit into `seconds` if one of `batch` samples takes `step_s`; `batch`
+// if its own fit. A multiple of 8 from 8 on, and at least 1.
+[[nodiscard]] int batch_that_fits(int batch, double step_s, double seconds, int steps);
+
 // The comparisons at the end take the time of this many steps.
 inline constexpr int kFinalWeight = 2;
 

@@ -27,6 +27,33 @@ TEST_CASE("a step gets its part of the time, what it needs, but nothing of what 
   CHECK_FALSE(plan_step(-1, 1, 0, 0));
 }
 
+TEST_CASE("a batch whose steps are too slow is reduced to one that fits") {
+  CHECK(batch_that_fits(32, 0.1, 8, 5) == 32);
+  CHECK(batch_that_fits(32, 8.0 / 5, 8, 5) == 32);
+  CHECK(batch_that_fits(32, 2, 8, 5) == 24);
+  CHECK(batch_that_fits(32, 46, 8, 5) == 1);
+  CHECK(batch_that_fits(32, 10, 8, 5) == 5);
+  CHECK(batch_that_fits(1, 100, 8, 5) == 1);
+}
+
+TEST_CASE("with a reduced batch, base, one step and the comparisons at the end fit into the time") {
+  int reduced = 0;
+  for (std::uint32_t draw = 0; draw < 500; ++draw) {
+    Random random(4, draw, 0, 0);
+    const double sample_s = random.uniform(0.01, 1), seconds = random.uniform(10, 300);
+    const int batch = batch_that_fits(256, 256 * sample_s, seconds, kLeastLadderSteps);
+    if (batch * sample_s < kShortestBlock) continue;  // blocks have more than one step
+    reduced += batch < 256;
+    const double step_s = batch * sample_s, build_s = 4 * step_s;
+    const SideTime side{step_s, 2, build_s};
+    const double base = build_s + 3 * step_s, step = build_s + pairs_time(side, side, kMinPairs, kShortestBlock);
+    if (batch == 1) continue;  // as small as possible
+    CHECK(base + least_final_time(side, side) < seconds);
+    CHECK(plan_step(seconds - base, 1, step, final_time(side, side, true)));
+  }
+  CHECK(reduced > 100);
+}
+
 TEST_CASE("tune keeps to its time whatever steps take, except for the base and the comparison with it") {
   int tried = 0, left_out = 0;
   for (std::uint32_t draw = 0; draw < 500; ++draw) {

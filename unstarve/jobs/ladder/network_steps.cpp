@@ -21,6 +21,7 @@ bool batch_fits(const LadderContext& context, int batch) {
 std::string no_larger_batch(const LadderContext& context, const Settings& current) {
   const int twice = current.pipeline.batch.size * 2;
   if (!context.has_network()) return "the time per sample of an emulated accelerator does not depend on the batch size";
+  if (context.reduced_batch) return "larger batches are too slow for --minutes";
   if (batch_fits(context, twice)) return {};
   return fmt::format("{} samples are fewer than {} batches of {} per epoch", context.samples, kBatchesPerEpoch, twice);
 }

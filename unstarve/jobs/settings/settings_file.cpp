@@ -43,6 +43,11 @@ PipelineSpec load_pipeline(const std::string& path) {
   return std::move(document.pipeline);
 }
 
+bool has_output(const std::string& path) {
+  YamlMap map = YamlMap::parse(read_text_file(path), path);
+  return map.has("output") || (map.is_map("pipeline") && map.map("pipeline").has("output"));
+}
+
 Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,
                       const std::string& device, const std::string& recipe) {
   Size size = first_image_size(dataset, pipeline.decode.max_pixels);

@@ -26,6 +26,9 @@ struct SpecFile {
 // The pipeline of a spec of either kind, including its source. Precondition: detect_spec() found a spec.
 [[nodiscard]] PipelineSpec load_pipeline(const std::string& path);
 
+// Whether this file has the element type, layout or normalisation of batches. Precondition: as above.
+[[nodiscard]] bool has_output(const std::string& path);
+
 // A bare pipeline with the training settings that default_settings() chooses for its output.
 // Of a recipe, only the training settings are used, for the batch size of the pipeline.
 [[nodiscard]] Settings settings_for(const PipelineSpec& pipeline, const Dataset& dataset, const std::string& model,

@@ -77,6 +77,20 @@ TEST_CASE("both kinds of spec give a pipeline; errors name the key") {
              Contains("a.yaml.batch.size: line 2: 0; expected 1 or more"));
   CHECK_THAT(wrong("source: {path: x}\noperations: [swirl]"),
              Contains("a.yaml.operations[0]: line 2: unknown operation"));
+  CHECK_THAT(wrong("source: {path: x}\nbatsh: {size: 1}"),
+             Contains("a.yaml.batsh: line 2: unknown key") && Catch::EndsWith(". Did you mean 'batch'?"));
+  CHECK_THAT(wrong("source: {path: x}\nexecution: {memory_limit: 1}"), Catch::EndsWith("mean 'memory_limit_mb'?"));
+  CHECK_THAT(wrong("source: {path: x}\noperations: [resizee: {size: 8}]"), Catch::EndsWith("mean 'resize'?"));
+  CHECK_THAT(wrong("source: {path: x}\noperations: [random_rotation]"),
+             Contains("a.yaml.operations: line 2: operation random_rotation: found no degrees"));
+  const PipelineSpec familiar =
+      load_pipeline(File("a.yaml", "source: {path: x}\noperations: [random_crop: {size: 32}, flip: {p: 1}]").path());
+  REQUIRE(familiar.operations.size() == 2);
+  CHECK(familiar.operations[0] == OpSpec{"pad_crop", {{"size", {32}}, {"padding", {0}}}});
+  CHECK(familiar.operations[1] == OpSpec{"horizontal_flip", {{"probability", {1}}}});
+  CHECK_FALSE(has_output(File("a.yaml", "source: {path: x}").path()));
+  CHECK(has_output(File("a.yaml", "source: {path: x}\noutput: {type: uint8}").path()));
+  CHECK(has_output(File("a.yaml", "pipeline: {source: {path: x}, output: {type: uint8}}").path()));
   CHECK_THAT(wrong("source: {split: x}"), Contains("a.yaml.source.path: line 1: missing"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {}"), Contains("a.yaml.pipeline.source.path: missing"));
   CHECK_THAT(wrong("unstarve: 1\npipeline: {execution: {threads: 5000}}"),

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/suggestion.h"
 
 namespace unstarve {
 namespace {
@@ -30,8 +31,8 @@ Parameters::Parameters(std::string_view operation, const OpParams& params,
     : operation_(operation), params_(params) {
   for (const auto& [name, values] : params) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw argument_error("operation {}: unknown parameter '{}'; it takes: {}", operation, name,
-                           fmt::join(known, ", "));
+      throw argument_error("operation {}: unknown parameter '{}'; it takes: {}{}", operation, name,
+                           fmt::join(known, ", "), suggestion(name, known));
     }
   }
 }

@@ -22,14 +22,16 @@ namespace {
 void report_one_class(const PipelineSpec& spec, const Dataset& dataset) {
   if (dataset.classes().size() != 1 || dataset.size() < 2) return;
   emit_notice(
-      fmt::format("labels of {} ({}): found the class '{}' only, so all labels are 0; expected two or more "
+      fmt::format("labels of {} ({}): found the class '{}' only, so every valid label is 0; expected two or more "
                   "classes. Use labels=None (YAML: source.labels: none; path: #label=none) for images alone.",
                   name_of_sources(spec), dataset.format(), dataset.classes().front()));
 }
 
 }  // namespace
 
-bool has_label_columns(const std::string& format) { return format != "images" && format != "recordio"; }
+bool has_label_columns(const std::string& format) {
+  return format != "images" && format != "recordio" && !format.starts_with("Python source");
+}
 
 void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
   if (spec.declines_labels()) return;
@@ -41,7 +43,9 @@ void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
       "labels of {} ({}): found {}; expected a class number or name for each image. Use labels=None (YAML: "
       "source.labels: none{}) for images alone, whose labels are then {}{}.",
       name_of_sources(spec), dataset.format(), found, has_columns ? "; path: #label=none" : "", kNoLabel,
-      has_columns ? ", or labels=\"NAME\" (source.labels: NAME; #label=NAME) to choose a column" : "");
+      has_columns ? fmt::format(", or labels=\"NAME\" (source.labels: NAME; #label=NAME) to choose a {}",
+                                dataset.format() == "webdataset" ? "member" : "column")
+                  : "");
 }
 
 void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const SampleSet& samples,

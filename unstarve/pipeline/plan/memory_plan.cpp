@@ -76,10 +76,11 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   const std::uint64_t least = working_set(plan.threads, least_ahead);
   if (least > needs.limit)
     throw argument_error(
-        "execution.memory_limit_mb: {}; expected at least {}: {} batches of {:.1f} MB and {} threads of {:.1f} MB "
-        "each{}; {} less; in Python options(memory_limit=\"{}MB\")",
-        needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch), plan.threads,
-        megabytes(needs.worker),
+        "execution.memory_limit_mb: {}; expected at least {}: {} batches of {:.1f} MB and {} of {:.1f} MB{}{}; {} "
+        "less; in Python options(memory_limit=\"{}MB\")",
+        needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
+        plan.threads == 1 ? "a thread" : fmt::format("{} threads", plan.threads), megabytes(needs.worker),
+        plan.threads == 1 ? "" : " each",
         needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : "",
         plan.threads > 1 ? "a smaller batch or fewer threads need" : "a smaller batch needs", megabytes_up(least));
   while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;

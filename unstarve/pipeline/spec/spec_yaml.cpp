@@ -9,6 +9,7 @@
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/utf8.h"
+#include "unstarve/ops/familiar_names.h"
 #include "unstarve/pipeline/spec/spec_nodes.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
 #include "unstarve/storage/bytes/text.h"
@@ -35,7 +36,8 @@ std::string exact_text(Number number) {
 // Writes nodes to a mapping.
 class Writer {
  public:
-  explicit Writer(YAML::Emitter& out) : out_(out) {}
+  // Leaves out the mapping `left_out`.
+  explicit Writer(YAML::Emitter& out, std::string_view left_out = "") : out_(out), left_out_(left_out) {}
 
   template <class T>
   void node(const char* key, const T& value, const NodeInfo& info) {
@@ -45,7 +47,7 @@ class Writer {
   }
   template <class Visit>
   void map(const char* key, const NodeInfo& info, const Visit& visit) {
-    if (!info.written) return;
+    if (!info.written || key == left_out_) return;
     out_ << YAML::Key << key << YAML::Value << YAML::Flow << YAML::BeginMap;
     visit(*this);
     out_ << YAML::EndMap;
@@ -138,6 +140,7 @@ class Writer {
   }
 
   YAML::Emitter& out_;
+  std::string_view left_out_;
 };
 
 OpSchedule read_schedule(YamlMap map) {
@@ -264,7 +267,11 @@ class Reader {
           else
             params.get(param, value.numbers);
         }
-        operations.push_back(std::move(operation));
+        try {
+          operations.push_back(with_own_names(std::move(operation)));
+        } catch (const Error& error) {
+          map_.fail(key, error.what());
+        }
       });
     }
   }
@@ -278,9 +285,9 @@ class Reader {
 const char* to_string(OperationsOn operations) { return enumerator_name(operations); }
 const char* to_string(DecodeOn decode) { return enumerator_name(decode); }
 
-void write_yaml(YAML::Emitter& out, const PipelineSpec& spec) {
+void write_yaml(YAML::Emitter& out, const PipelineSpec& spec, std::string_view left_out) {
   out << YAML::BeginMap;
-  Writer writer(out);
+  Writer writer(out, left_out);
   visit_spec(writer, spec);
   out << YAML::EndMap;
 }
@@ -320,9 +327,9 @@ void check_utf8(const PipelineSpec& spec) {
   check("cache.folder", spec.cache.folder, "use a folder with another name");
 }
 
-std::string to_yaml(const PipelineSpec& spec) {
+std::string to_yaml(const PipelineSpec& spec, std::string_view left_out) {
   YAML::Emitter out;
-  write_yaml(out, spec);
+  write_yaml(out, spec, left_out);
   return std::string(out.c_str()) + "\n";
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/suggestion.h"
 #include "unstarve/pipeline/spec/faults.h"
 
 namespace unstarve {
@@ -172,7 +173,10 @@ void YamlMap::finish() const {
   Faults faults;
   for (const auto& key : keys()) {
     if (!requested_.contains(key))
-      faults.collect([&] { fail(key, fmt::format("unknown key; known keys: {}", fmt::join(requested_, ", "))); });
+      faults.collect([&] {
+        fail(key,
+             fmt::format("unknown key; known keys: {}{}", fmt::join(requested_, ", "), suggestion(key, requested_)));
+      });
   }
   faults.throw_if_any();
 }

@@ -85,13 +85,15 @@ std::string absolute_text(const std::string& path) {
   return failed ? path : absolute.lexically_normal().string();
 }
 
-// Whether the folder of `data` has the manifest of a pack.
-bool is_packed(const fs::path& data) {
-  std::ifstream file(data.parent_path() / "manifest.json", std::ios::binary);
+bool has_pack_manifest(const fs::path& folder) {
+  std::ifstream file(folder / "manifest.json", std::ios::binary);
   std::string head(256, '\0');
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   return head.find("\"unstarve\"") != std::string::npos;
 }
+
+// Whether `data` is a pack or one of its shards.
+bool is_packed(const fs::path& data) { return has_pack_manifest(data) || has_pack_manifest(data.parent_path()); }
 
 bool stays_next_to_data(const std::string& data) {
   const char* const everywhere = std::getenv("UNSTARVE_INDEX");

@@ -141,7 +141,9 @@ void select_split(std::vector<std::string>& files, const Source& source, const s
   const std::string splits = join(present);
   if (split.empty()) {
     if (!source.folder || present.size() < 2) return;
-    throw input_error("open {}: found the splits {}; choose one of them", shown_name(source.text), splits);
+    const std::string_view first = present.contains("train") ? "train" : *present.begin();
+    throw input_error("open {}: found the splits {}; choose one of them: split=\"{}\" (--split {})",
+                      shown_name(source.text), splits, first, first);
   }
   std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
   if (!files.empty()) return;

@@ -85,8 +85,12 @@ void encode_step(void* context) {
   cinfo.in_color_space = JCS_RGB;
   jpeg_set_defaults(&cinfo);
   jpeg_set_quality(&cinfo, session.quality, TRUE);
-  cinfo.comp_info[0].h_samp_factor = session.sampling == ChromaSampling::k444 ? 1 : 2;
-  cinfo.comp_info[0].v_samp_factor = session.sampling == ChromaSampling::k420 ? 2 : 1;
+  if (session.sampling == ChromaSampling::kGrey) {
+    jpeg_set_colorspace(&cinfo, JCS_GRAYSCALE);
+  } else {
+    cinfo.comp_info[0].h_samp_factor = session.sampling == ChromaSampling::k444 ? 1 : 2;
+    cinfo.comp_info[0].v_samp_factor = session.sampling == ChromaSampling::k420 ? 2 : 1;
+  }
   jpeg_start_compress(&cinfo, TRUE);
   for (int y = 0; y < session.pixels.height; ++y) {
     // libjpeg only reads the row.

@@ -213,7 +213,10 @@ void run(LibjpegSession& session, void (*step)(void*)) {
   const jpeg_decompress_struct& cinfo = session.cinfo;
   std::string where = fmt::format("file of {} bytes", session.bytes.size());
   if (step == decode_step && session.started) {
-    where += fmt::format(", at row {} of {}", cinfo.output_scanline, cinfo.output_height);
+    // Of the file: the output row does not count rows above the region, which are skipped.
+    const auto rows_per_mcu = static_cast<JDIMENSION>(cinfo.max_v_samp_factor * DCTSIZE);
+    where += fmt::format(", at row {} of {}", std::min(cinfo.input_iMCU_row * rows_per_mcu, cinfo.image_height),
+                         cinfo.image_height);
   }
   const Error error = jpeg_error(session.failure, where);
   session.close();

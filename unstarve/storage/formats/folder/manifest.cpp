@@ -175,7 +175,9 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
   }
   for (std::uint64_t id = 0; id < labels_.size(); ++id) {
     if (label_of[id] == kNoLabel) {
-      problems_.try_emplace(id, "no label, although other rows have one");
+      problems_.try_emplace(id,
+                            "no label, although other rows have one. Use #label=none to read no labels, or skip bad "
+                            "samples to leave such rows out");
     } else if (numbers[label_of[id]] < 0 || numbers[label_of[id]] >= kMaxClasses) {
       problems_.try_emplace(id, fmt::format("label {} is not a class number; expected 0 to {}. Use "
                                             "#label=none to read no labels.",

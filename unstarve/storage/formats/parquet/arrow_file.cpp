@@ -78,7 +78,8 @@ void ArrowFile::read_footer() {
   }
   const std::uint64_t length = load_little<std::uint32_t>(tail.data() + tail.size() - kTrailerBytes);
   if (length > size - kMinFileBytes || length > kMaxFooterBytes) {
-    throw input_error("the trailer declares a footer of {} bytes, the file has {}", length, size);
+    throw input_error("the trailer declares a footer of {} bytes, the file has {}: damaged; copy or write it again",
+                      length, size);
   }
   if (length + kTrailerBytes > tail.size()) {
     tail.resize(static_cast<std::size_t>(length + kTrailerBytes));

@@ -75,7 +75,8 @@ TEST_CASE("folders of save_to_disk are opened, those of a DatasetDict by split")
   REQUIRE(test->size() == 2);
   check_fixture_samples(*train);
   check_fixture_samples(*test, 3);
-  CHECK_THAT(opening_error(arrow_fixture("dict")), Catch::Contains("found the splits train, test; choose one of them"));
+  CHECK_THAT(opening_error(arrow_fixture("dict")),
+             Catch::Contains("found the splits train, test; choose one of them: split=\"train\" (--split train)"));
   CHECK_THAT(opening_error(arrow_fixture("dict"), ErrorKind::kArgument, "val"),
              Catch::Contains("no split 'val'; available: train, test"));
 }

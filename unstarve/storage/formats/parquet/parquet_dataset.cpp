@@ -123,7 +123,8 @@ void ParquetDataset::number_classes(int threads) {
   if (classes_.empty()) read_label_columns(threads);
   if (!classes_.empty()) return;
   labels_ = ParquetLabels::kNone;
-  if (missing_labels_.empty()) missing_labels_ = "a label column in which all values are -1 or null";
+  if (missing_labels_.empty())
+    missing_labels_ = "a label column without a class number: every value is null, negative or too large";
 }
 
 // Uses the class names of the first shard that has them; the other shards must have the same names or none.
@@ -238,8 +239,10 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
   const std::int64_t label = rows.labels[row];
   if (label < 0 || label >= static_cast<std::int64_t>(classes_.size())) {
     throw input_error("read {}: {}", location(id),
-                      label == -1 ? "no label, although other rows have one"
-                                  : fmt::format("label {}; expected 0 to {}", label, classes_.size() - 1));
+                      label == -1
+                          ? "no label, although other rows have one. Use #label=none to read no labels, or skip bad "
+                            "samples to leave such rows out"
+                          : fmt::format("label {}; expected 0 to {}", label, classes_.size() - 1));
   }
   record.values[1].integer = label;
 }

@@ -100,7 +100,10 @@ std::string split_folder(const Source& source, const std::string& split) {
   }
   const std::string shown = "open " + shown_name(source.text) + ": ";
   if (split.empty() && splits.size() == 1) return splits.front();
-  if (split.empty()) throw input_error("{}found the splits {}; choose one of them", shown, join(splits));
+  if (split.empty() && splits.empty()) throw input_error("{}found no splits in {}", shown, kDictFile);
+  if (split.empty())
+    throw input_error("{}found the splits {}; choose one of them: split=\"{}\" (--split {})", shown, join(splits),
+                      splits.front(), splits.front());
   if (std::ranges::find(splits, split) != splits.end()) return split;
   throw argument_error("{}no split '{}'; available: {}", shown, split, join(splits));
 }
