@@ -105,10 +105,12 @@ def test_fewer_channels_are_trained_for_int8(half, tmp_path):
     expected, found = weights.load(last), weights.load(tmp_path / "resumed")
     assert found.keys() == expected.keys()
     assert all(np.array_equal(found[name], values) for name, values in expected.items())
-    exported(last, tmp_path / "int8.onnx")
-    infer = subprocess.run([os.environ["UNSTARVE"], "infer", tmp_path / "int8.onnx", DATA, "--out", tmp_path / "o.csv",
-                            "--engine", "onnxruntime", "--json"], capture_output=True, text=True, check=True)
-    assert json.loads(infer.stdout)["accuracy"] == pytest.approx(result["accuracy"], abs=0.03)
+    # With 8 bits, sums overflow in ONNX Runtime on CPUs without VNNI.
+    for engine, bits, tolerance in (("libtorch", 8, 0.006), ("onnxruntime", 7, 0.03)):
+        exported(last, tmp_path / "int8.onnx", "--weight-bits", bits)
+        infer = subprocess.run([os.environ["UNSTARVE"], "infer", tmp_path / "int8.onnx", DATA, "--engine", engine,
+                                "--json"], capture_output=True, text=True, check=True)
+        assert json.loads(infer.stdout)["accuracy"] == pytest.approx(result["accuracy"], abs=tolerance)
 
 
 def test_channels_are_removed_at_the_begin_of_training_for_int8(dense, tmp_path):

@@ -143,5 +143,5 @@ def test_properties_describe_the_whole_device_pipeline(options, monkeypatch):
                          [{"operations": "gpu"}, {"decode": "nvjpeg"}, {"decode": "hybrid"}, {"decode_share": 0.5},
                                    {"device": "meta"}])
 def test_invalid_arguments_are_rejected_with_their_node(wrong):
-    with pytest.raises(un.errors.ArgumentError, match=r"device\.\w+: .*expected"):
+    with pytest.raises(un.errors.ArgumentError, match=r"(device\.\w+|to_torch\(device\)): .*expected"):
         chain().batch(8).to_torch(**wrong)

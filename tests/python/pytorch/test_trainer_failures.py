@@ -295,6 +295,6 @@ def test_the_arguments_are_the_settings_of_the_program():
 
 def test_the_text_describes_the_run():
     text = repr(trainer(loader=support.loader(), epochs=1.5, checkpoint_dir="run"))
-    assert text == ("<unstarve.Trainer: Small of 0.000276 million parameters, 4 classes; Loader of 12 batches; sgd, "
+    assert text == ("<unstarve.Trainer: Small of 276 parameters, 4 classes; Loader of 12 batches; sgd, "
                     "learning rate 0.1 linear; 1.5 epochs on cpu in float32; checkpoints in run>")
     assert "<table>" in trainer()._repr_html_()

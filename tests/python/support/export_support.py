@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,12 @@ def require_openvino():
                           capture_output=True, text=True, check=False)
     if "this build has no OpenVINO" in done.stdout:
         pytest.skip("this build has no OpenVINO")
+
+
+def sums_may_overflow():
+    """Whether sums of 8-bit products overflow: on x86 without VNNI."""
+    flags = set(Path("/proc/cpuinfo").read_text().split())
+    return "avx2" in flags and flags.isdisjoint({"avx512_vnni", "avx_vnni"})
 
 
 def exported(model, out, *options):
