@@ -9,7 +9,8 @@
 namespace unstarve {
 
 OpSpec with_own_names(OpSpec operation) {
-  auto& [name, params] = operation;
+  std::string& name = operation.name;
+  auto& params = operation.params;
   if (auto chance = params.extract("p")) {
     chance.key() = "probability";
     if (!params.insert(std::move(chance)).inserted)
