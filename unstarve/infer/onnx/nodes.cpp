@@ -156,11 +156,12 @@ TypedNode read_hard_sigmoid(AttributeReader& reader) {
 }
 
 TypedNode read_reduce(AttributeReader& reader) {
-  std::vector<std::int64_t> axes = reader.integers("axes");
-  if (reader.has_input(1)) axes = reader.constant_integers(1, "axes");  // from opset 18 on
-  const bool reduces_nothing = reader.integer("noop_with_empty_axes", 0) != 0 && axes.empty();
+  ReduceAttributes of;
+  of.axes = reader.has_input(1) ? reader.constant_integers(1, "axes") : reader.integers("axes");  // input: opset 18
+  of.keep = reader.integer("keepdims", 1) != 0;
+  const bool reduces_nothing = reader.integer("noop_with_empty_axes", 0) != 0 && of.axes.empty();
   if (reduces_nothing) throw UnsupportedForm{" with noop_with_empty_axes and no axes"};
-  return {OpKind::kReduceMean, ReduceAttributes{std::move(axes), reader.integer("keepdims", 1) != 0}, reader.inputs(1)};
+  return {OpKind::kReduceMean, std::move(of), reader.inputs(1)};
 }
 
 TypedNode read_reshape(AttributeReader& reader) {
