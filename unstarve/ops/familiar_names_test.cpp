@@ -23,7 +23,7 @@ TEST_CASE("names of other libraries become own names") {
     CHECK_NOTHROW(make_operation(with_own_names(operation)));
 }
 
-TEST_CASE("other names stay as they are") {
+TEST_CASE("other names do not change") {
   for (const OperationInfo& info : operations()) CHECK(with_own_names({std::string(info.name), {}}).name == info.name);
   CHECK(with_own_names({"swirl", {{"size", {1}}}}) == OpSpec{"swirl", {{"size", {1}}}});
   CHECK_THROWS_WITH(with_own_names({"invert", {{"p", {1}}, {"probability", {1}}}}),

@@ -354,7 +354,7 @@ class LadderRun {
   LadderRecorder recorder_;
   SubjectBuilder subjects_;
   LadderContext context_;
-  Settings defaults_, base_;  // as they are measured
+  Settings defaults_, base_;  // with the batch that is measured
   Settings tuned_;            // the defaults with what was measured: apply_measured()
   SideTime base_time_;
   double missing_s_ = 0;  // that steps needed which did not fit
