@@ -35,6 +35,10 @@ struct Value {
   std::shared_ptr<const Tensor> constant{};  // null: an input, or computed
 };
 
+[[nodiscard]] inline bool is_float32_constant(const Value& value) {
+  return value.constant && value.type.element == ElementType::kFloat32;
+}
+
 struct Node {
   std::string name{};
   OpKind kind = OpKind::kIdentity;

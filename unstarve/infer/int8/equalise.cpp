@@ -10,8 +10,6 @@ namespace {
 // Rare activations beyond the calibrated range of a channel lose more with a larger factor.
 constexpr float kMostFactor = 16;
 
-bool is_float32_constant(const Value& value) { return value.constant && value.type.element == ElementType::kFloat32; }
-
 bool is_conv(const Graph& graph, const Node& node) {
   return node.kind == OpKind::kConv && std::ranges::all_of(node.inputs.begin() + 1, node.inputs.end(), [&](ValueId id) {
            return is_float32_constant(graph.value(id));

@@ -14,8 +14,6 @@ struct Affine {
   std::vector<double> shift;
 };
 
-bool is_float32_constant(const Value& value) { return value.constant && value.type.element == ElementType::kFloat32; }
-
 std::optional<Affine> affine_of(const Graph& graph, const Node& norm) {
   std::vector<std::vector<float>> parts;
   for (std::size_t i = 1; i < norm.inputs.size(); ++i) {
