@@ -109,6 +109,10 @@ def network_of(name: str):
     width = float(suffix or 1)
     if base == "mobilenet_v1":
         return mobilenet_v1(width)
+    if base == "cifar_mobilenet_v2":
+        network = models.mobilenet_v2(width_mult=width, num_classes=CLASSES)
+        network.features[0][0].stride = network.features[2].conv[1][0].stride = (1, 1)
+        return network
     if suffix is None:
         return getattr(models, name)(num_classes=CLASSES)
     if base == "mobilenet_v2":

@@ -45,7 +45,7 @@ TEST_CASE("batch-find prints the sizes, the knee and the flags with the rule of 
   CHECK_THAT(to_text(result),
              Catch::Contains("knee           batch 64 is the smallest") &&
                  Catch::Contains("128 is the largest size measured") &&
-                 Catch::Contains("about 900 samples would fit in 1.00 GB") &&
+                 Catch::Contains("about 900 samples would fit in 1.07 GB") &&
                  Catch::Contains("batch 60 reaches 0.97 [0.95, 0.99] times the samples per second of 64 "
                                  "(trainer alone): slower") &&
                  Catch::Contains("60 to 60 reach 0.90 [0.70, 1.10] times the multiply-adds per second "

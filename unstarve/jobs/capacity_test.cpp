@@ -87,7 +87,7 @@ TEST_CASE("files that are far smaller than a sample do not count as samples", "[
   options.workload = "unet3d";
   options.seconds = 0.1;
   CHECK_THAT(testing::error_message([&] { (void)run_capacity(options); }, ErrorKind::kInput),
-             Catch::Contains("found 4 files of 97.7 KB on average; expected samples of 140 MB") &&
+             Catch::Contains("found 4 files of 100 KB on average; expected samples of 147 MB") &&
                  Catch::Contains("--sample-bytes"));
   fs::remove_all(folder);
 }
@@ -99,7 +99,7 @@ TEST_CASE("a note states that raw samples differ in size from those of the workl
   result.sample_bytes = 1090;
   CHECK(sample_size_note(result).empty());
   result.sample_bytes = 1110;
-  CHECK(sample_size_note(result) == "a sample has 1.08 KB, one of the workload 1000 B");
+  CHECK(sample_size_note(result) == "a sample has 1.11 KB, one of the workload 1.00 KB");
 }
 
 TEST_CASE("samples that are not images need --raw", "[capacity]") {
@@ -115,7 +115,7 @@ TEST_CASE("text states that no disk was measured if the data were cached", "[cap
   CapacityResult result;
   result.memory_bytes = std::uint64_t{64} << 30;
   result.cached = true;
-  CHECK_THAT(to_text(result), Catch::Contains("no disk was measured") && Catch::Contains("64.0 GB"));
+  CHECK_THAT(to_text(result), Catch::Contains("no disk was measured") && Catch::Contains("68.7 GB"));
   CHECK(nlohmann::json::parse(to_json(result))["cached"] == true);
   result.cached = false;
   CHECK(to_text(result).find("no disk was measured") == std::string::npos);

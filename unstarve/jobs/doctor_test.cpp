@@ -76,10 +76,10 @@ TEST_CASE("text is safe for a terminal and lists facts, findings and commands", 
   facts.machine.transparent_huge_pages = "never";
   const std::string text = to_text(examined(facts));
   CHECK(text.find('\x1b') == std::string::npos);
-  CHECK_THAT(text, Catch::Contains("NVIDIA H200, 139 GB, PCIe 5 x16, 700 W, ECC"));
+  CHECK_THAT(text, Catch::Contains("NVIDIA H200, 149 GB, PCIe 5 x16, 700 W, ECC"));
   CHECK_THAT(text, Catch::Contains("    $ echo madvise | sudo tee"));
   facts.gpus = {NvmlProblem::kNoLibrary, "libnvidia-ml.so.1: cannot open", "", {}};
-  CHECK_THAT(to_text(examined(facts)), Catch::Contains("NVIDIA H200, 139 GB, compute capability 9.0"));
+  CHECK_THAT(to_text(examined(facts)), Catch::Contains("NVIDIA H200, 149 GB, compute capability 9.0"));
 }
 
 TEST_CASE("this machine can be inspected", "[doctor]") {

@@ -19,10 +19,11 @@ struct ModelInfo {
   bool widths = false;    // the name may have a width multiplier as suffix
 };
 
-inline constexpr std::array<ModelInfo, 11> kModelInfos{{
+inline constexpr std::array<ModelInfo, 12> kModelInfos{{
     {"cifar_net", 32, "small network for 32-pixel images, fast on a CPU (33 M multiply-adds)"},
     {"cifar_speed", 32, "fast to high accuracy: whitening layer and six convolutions for 32-pixel images (118 M)"},
     {"cifar_resnet18", 32, "ResNet-18 with a 3x3 stem for 32-pixel images (556 M)", true},
+    {"cifar_mobilenet_v2", 32, "MobileNetV2 with smaller strides for 32-pixel images (88 M)", true},
     {"resnet18", 224, "ResNet-18, torchvision's layout (1.81 G)"},
     {"resnet34", 224, "ResNet-34, torchvision's layout (3.66 G)"},
     {"resnet50", 224, "ResNet-50 v1.5, torchvision's layout (4.09 G)"},

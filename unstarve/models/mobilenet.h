@@ -17,6 +17,8 @@ namespace unstarve {
 
 [[nodiscard]] NetworkPtr make_mobilenet_v1(int classes, double width);
 [[nodiscard]] NetworkPtr make_mobilenet_v2(int classes, double width);
+// For 32-pixel images: the first two strides are 1, so that the last blocks have 4 x 4 pixels instead of 1.
+[[nodiscard]] NetworkPtr make_cifar_mobilenet_v2(int classes, double width);
 [[nodiscard]] NetworkPtr make_mobilenet_v3_large(int classes, double width);
 [[nodiscard]] NetworkPtr make_mobilenet_v3_small(int classes, double width);
 

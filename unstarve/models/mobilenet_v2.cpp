@@ -43,17 +43,18 @@ struct LinearBottleneckStage {
 constexpr std::array<LinearBottleneckStage, 7> kLinearBottleneckStages{
     {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}};
 
-}  // namespace
-
-NetworkPtr make_mobilenet_v2(int classes, double width) {
+NetworkPtr make_network(int classes, double width, bool small_images) {
   int in = scaled_channels(32, width);
   auto features = std::make_shared<Chain>();
-  features->add(std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = in, .stride = 2}, Activation::kRelu6));
+  const int stem_stride = small_images ? 1 : 2;
+  features->add(std::make_shared<ConvNorm>(ConvShape{.in = 3, .out = in, .stride = stem_stride}, Activation::kRelu6));
   for (const LinearBottleneckStage& stage : kLinearBottleneckStages) {
     const int out = scaled_channels(stage.channels, width);
+    int stride = small_images && &stage == &kLinearBottleneckStages[1] ? 1 : stage.stride;
     for (int i = 0; i < stage.blocks; ++i) {
-      features->add(std::make_shared<LinearBottleneck>(in, out, i == 0 ? stage.stride : 1, stage.expansion));
+      features->add(std::make_shared<LinearBottleneck>(in, out, stride, stage.expansion));
       in = out;
+      stride = 1;
     }
   }
   const int last = scaled_channels(1280, std::max(1.0, width));  // not reduced, as in the paper
@@ -62,5 +63,11 @@ NetworkPtr make_mobilenet_v2(int classes, double width) {
       features, std::make_shared<Chain>(std::vector<NetworkPtr>{
                     std::make_shared<Dropout>(0.2), std::make_shared<Linear>(last, classes, LinearStart::kNormal)}));
 }
+
+}  // namespace
+
+NetworkPtr make_mobilenet_v2(int classes, double width) { return make_network(classes, width, false); }
+
+NetworkPtr make_cifar_mobilenet_v2(int classes, double width) { return make_network(classes, width, true); }
 
 }  // namespace unstarve

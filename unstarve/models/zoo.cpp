@@ -40,6 +40,7 @@ constexpr auto kModels = std::to_array<ModelEntry>({
     entry("cifar_net", of_width_1<make_cifar_net>),
     entry("cifar_speed", of_width_1<make_cifar_speed>),
     entry("cifar_resnet18", cifar_resnet18),
+    entry("cifar_mobilenet_v2", make_cifar_mobilenet_v2),
     entry("resnet18", of_width_1<resnet18>),
     entry("resnet34", of_width_1<resnet34>),
     entry("resnet50", of_width_1<resnet50>),

@@ -8,8 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -143,6 +145,7 @@ TEST_CASE("multiply-adds match the literature, and cifar_net is below 0.05 billi
   CHECK(macs("efficientnet_b0") == Approx(0.386e9).epsilon(0.003));
   CHECK(macs("cifar_speed") == Approx(0.1184e9).epsilon(0.001));
   CHECK(macs("cifar_resnet18") == Approx(0.556e9).epsilon(0.005));
+  CHECK(macs("cifar_mobilenet_v2") == Approx(0.0892e9).epsilon(0.001));
   const ModelEntry& small = find_model("cifar_net");
   CHECK(count_macs(*small.make(kClasses), 32) < 0.05e9);
 }
@@ -163,7 +166,19 @@ TEST_CASE("the number of parameters equals that of torchvision, and of the paper
   CHECK(count_parameters(*find_model("mobilenet_v2").make(1000)) == 3504872);
   CHECK(count_parameters(*find_model("mobilenet_v3_large").make(1000)) == 5483032);
   CHECK(count_parameters(*find_model("mobilenet_v3_small").make(1000)) == 2542856);
+  CHECK(count_parameters(*find_model("cifar_mobilenet_v2").make(1000)) == 3504872);
   CHECK(count_parameters(*find_model("efficientnet_b0").make(1000)) == 5288548);
+}
+
+TEST_CASE("MobileNetV2 for small images has the tensors of MobileNetV2") {
+  const auto shapes = [](const char* name) {
+    std::map<std::string, std::vector<std::int64_t>> result;
+    for (const auto& tensor : find_model(name).make(kClasses)->named_parameters()) {
+      result[tensor.key()] = tensor.value().sizes().vec();
+    }
+    return result;
+  };
+  CHECK(shapes("cifar_mobilenet_v2_0.5") == shapes("mobilenet_v2_0.5"));
 }
 
 TEST_CASE("every network returns one logit per class for its image size") {

@@ -34,12 +34,12 @@ std::string format_rate(double per_second) {
 
 std::string format_bytes(std::uint64_t bytes) {
   if (bytes == 0) return "-";
-  if (bytes < 1024) return fmt::format("{} B", bytes);
+  if (bytes < 1000) return fmt::format("{} B", bytes);
   static constexpr std::array<const char*, 5> kUnits = {"KB", "MB", "GB", "TB", "PB"};
-  double value = static_cast<double>(bytes) / 1024;
+  double value = static_cast<double>(bytes) / 1000;
   std::size_t unit = 0;
   while (value >= 999.5 && unit + 1 < kUnits.size()) {
-    value /= 1024;
+    value /= 1000;
     ++unit;
   }
   const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -12,7 +12,7 @@ namespace unstarve {
 
 // "41 200", "612", "61.2", "0.612": three significant digits, or the whole integer part; "-" when not finite.
 [[nodiscard]] std::string format_rate(double per_second);
-// "512 B", "1.50 MB", "2.51 GB": powers of 1024; "-" for 0.
+// "512 B", "1.50 MB", "2.51 GB": powers of 1000, as in specs; "-" for 0.
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 // "97.7 %" for 0.977, no decimals from 100 % ("144 %"); "-" when not finite.
 [[nodiscard]] std::string format_percent(double share);

@@ -21,10 +21,11 @@ TEST_CASE("rates have three digits and a thousands separator", "[format]") {
 TEST_CASE("bytes use the unit with the fewest digits", "[format]") {
   CHECK(format_bytes(0) == "-");
   CHECK(format_bytes(512) == "512 B");
-  CHECK(format_bytes(1536) == "1.50 KB");
-  CHECK(format_bytes(std::uint64_t{250} << 20) == "250 MB");
-  CHECK(format_bytes(std::uint64_t{1023} << 20) == "1.00 GB");
-  CHECK(format_bytes(std::uint64_t{5} << 50) == "5.00 PB");
+  CHECK(format_bytes(999) == "999 B");
+  CHECK(format_bytes(1500) == "1.50 KB");
+  CHECK(format_bytes(250'000'000) == "250 MB");
+  CHECK(format_bytes(999'900'000) == "1.00 GB");
+  CHECK(format_bytes(5'000'000'000'000'000) == "5.00 PB");
 }
 
 TEST_CASE("percentages and intervals are formatted as in the tables", "[format]") {

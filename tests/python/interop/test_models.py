@@ -127,7 +127,8 @@ def state_dict_of_torchvision(name, path):
     return logits.tolist()
 
 
-@pytest.mark.parametrize("name", ["mobilenet_v2_0.5", "mobilenet_v3_large", "mobilenet_v3_small", "efficientnet_b0"])
+@pytest.mark.parametrize("name", ["mobilenet_v2_0.5", "cifar_mobilenet_v2_0.5", "mobilenet_v3_large",
+                                  "mobilenet_v3_small", "efficientnet_b0"])
 def test_a_state_dict_saved_by_torchvision_gives_its_logits(name, tmp_path):
     import_torchvision()
     logits = state_dict_of_torchvision(name, tmp_path / "x.pth")

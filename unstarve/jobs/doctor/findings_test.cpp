@@ -167,7 +167,7 @@ TEST_CASE("problems of memory", "[doctor]") {
     f.machine.memory_limit_bytes = 16 * kGib;
     f.machine.container = "docker";
   });
-  CHECK(limit.found == "the cgroup has 16.0 GB of the 128 GB of memory");
+  CHECK(limit.found == "the cgroup has 17.2 GB of the 137 GB of memory");
   CHECK(limit.command.starts_with("docker update --memory"));
 }
 
@@ -322,9 +322,9 @@ TEST_CASE("the state of a GPU", "[doctor]") {
   CHECK(one([&](GpuState& g) {
           g.processes = {{4711, 20 * gib}, {4712, 0}};
           g.memory_used_bytes = 30 * gib;
-        }).found == "GPU 0: 2 other processes use it: 4711, 4712 (30.0 GB of memory in use)");
+        }).found == "GPU 0: 2 other processes use it: 4711, 4712 (32.2 GB of memory in use)");
   CHECK(one([&](GpuState& g) { g.memory_used_bytes = 30 * gib; }).found ==
-        "GPU 0: 30.0 GB of memory are in use by processes that are not visible here");
+        "GPU 0: 32.2 GB of memory are in use by processes that are not visible here");
   CHECK(gpu([&](GpuState& g) { g.memory_used_bytes = gib; }).empty());  // of the driver
 }
 

@@ -18,7 +18,7 @@ TEST_CASE("the text has the sparsity of all pruned layers, the dense ones and th
   PruneSettings settings{.sparsity = 0.5};
   const std::string text = to_text(example(), settings);
   CHECK_THAT(text, Catch::StartsWith("pruned    50.00 % of 4000 weights of 2 layers; dense: conv1.weight (first "
-                                     "convolution)\nsize      float32 2.00 KB, zip 1.50 KB\n"));
+                                     "convolution)\nsize      float32 2.05 KB, zip 1.54 KB\n"));
   CHECK_THAT(text, Catch::Contains("common engines do not compute faster"));
   settings.pattern = "2:4";
   CHECK_THAT(to_text(example(), settings),
@@ -53,7 +53,7 @@ TEST_CASE("the section of the report has the layers, the dense ones with their r
   const CurveSection section = section_of(example(), {.sparsity = 0.5});
   CHECK(section.verdict == "2000 of 4000 weights of 2 layers are zero");
   CHECK(section.tiles.at(0).value == "50.0 %");
-  CHECK(section.tiles.at(2).value == "1.50 KB");
+  CHECK(section.tiles.at(2).value == "1.54 KB");
   const auto& rows = section.tables.at(0).rows;
   CHECK(rows.at(1) == std::vector<std::string>{"b.weight", "3000", "1500", "50.0 %"});
   CHECK(rows.at(2) == std::vector<std::string>{"conv1.weight", "", "", "dense: first convolution"});

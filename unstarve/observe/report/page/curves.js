@@ -1,6 +1,6 @@
 // Curves over a logarithmic or linear axis: lines, dashed lines and dots with confidence intervals, and marks as vertical lines.
 // Points beyond the axes are not shown, and lines are cut off.
-const GIGABYTE = 2 ** 30;
+const GIGABYTE = 1e9;
 const CURVE_UNITS = {
   number: { factor: 1, label: (value) => signed(value) },
   percent: { factor: 100, label: (value) => `${signed(value)} %` },
