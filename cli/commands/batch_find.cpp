@@ -5,6 +5,7 @@
 #include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/error.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
@@ -17,15 +18,22 @@ constexpr std::array<std::string_view, 7> kUnusedByBatchFind{"resident", "schedu
 
 int run_batch_find_command(const Arguments& arguments, const std::string& command_line) {
   require_one_process("batch-find");
-  check_outputs(arguments, {"--report"});
   BatchFindOptions options;
-  options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other verbs
-  options.target = parse_target(options.settings.train.device);
-  options.from = static_cast<int>(arguments.integer("--from", options.from, 1, kLargestBatch));
-  options.to = static_cast<int>(arguments.integer("--to", options.to, 1, kLargestBatch));
-  options.seconds = arguments.number("--seconds", options.seconds, 0.1, 3600);
-  options.longest_s = arguments.number("--longest", options.longest_s, 0.1, 36000);
-  options.memory_bytes = arguments.megabytes("--memory-limit", 0) * 1'000'000;
+  ConfigurationFaults faults;
+  faults.collect([&] { check_outputs(arguments, {"--report"}); });
+  faults.collect([&] {
+    options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other verbs
+    options.target = parse_target(options.settings.train.device);
+  });
+  const auto batch = [&](int& value, const char* option) {
+    faults.collect([&] { value = static_cast<int>(arguments.integer(option, value, 1, kLargestBatch)); });
+  };
+  batch(options.from, "--from");
+  batch(options.to, "--to");
+  faults.collect([&] { options.seconds = arguments.number("--seconds", options.seconds, 0.1, 3600); });
+  faults.collect([&] { options.longest_s = arguments.number("--longest", options.longest_s, 0.1, 36000); });
+  faults.collect([&] { options.memory_bytes = arguments.megabytes("--memory-limit", 0) * 1'000'000; });
+  faults.throw_if_any();
   const BatchFindResult result =
       with_progress([&](const Progress& progress) { return run_batch_find(options, progress); });
   print_result(arguments, result);

@@ -4,6 +4,7 @@
 
 #include "../terminal.h"
 #include "shared.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
 
 namespace unstarve::cli {
@@ -15,14 +16,16 @@ constexpr std::array<std::string_view, 8> kUnusedByLrFind{
 
 int run_lr_find_command(const Arguments& arguments, const std::string& command_line) {
   require_one_process("lr-find");
-  check_outputs(arguments, {"--report"});
   LrFindOptions options;
-  options.settings = trainer_settings_from(arguments);
+  ConfigurationFaults faults;
+  faults.collect([&] { check_outputs(arguments, {"--report"}); });
+  faults.collect([&] { options.settings = trainer_settings_from(arguments); });
   options.weights = arguments.text("--weights");
   RateSweepOptions& sweep = options.sweep;
-  sweep.from = arguments.number("--from", sweep.from, 1e-30, 1e30);
-  sweep.to = arguments.number("--to", sweep.to, 1e-30, 1e30);
-  sweep.updates = static_cast<int>(arguments.integer("--steps", sweep.updates, 2, 1'000'000));
+  faults.collect([&] { sweep.from = arguments.number("--from", sweep.from, 1e-30, 1e30); });
+  faults.collect([&] { sweep.to = arguments.number("--to", sweep.to, 1e-30, 1e30); });
+  faults.collect([&] { sweep.updates = static_cast<int>(arguments.integer("--steps", sweep.updates, 2, 1'000'000)); });
+  faults.throw_if_any();
   const LrFindResult result = with_progress([&](const Progress& progress) { return run_lr_find(options, progress); });
   print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));

@@ -98,6 +98,11 @@ Settings settings_from_file(const std::string& file, SpecKind kind, const Argume
   }
   source.split = arguments.text("--split", source.split);
   require_source(settings.pipeline);
+  // What the file does not set is as without a file.
+  const auto data = open_data(settings.pipeline);
+  const std::string device = arguments.text("--device", settings.train.device);
+  settings.train = load_train_settings(
+      file, settings_for(settings.pipeline, *data, arguments.text("--model"), device, settings.recipe).train);
   settings.train.model = arguments.text("--model", settings.train.model);
   if (arguments.has("--device")) set_device(settings, arguments.text("--device"));
   return settings;
@@ -160,21 +165,28 @@ std::string device_from(const Arguments& arguments, const Settings& settings) {
 }
 
 Settings settings_from(const Arguments& arguments) {
-  // Before opening the data.
-  if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));
-  if (arguments.has("--recipe")) (void)find_recipe(arguments.text("--recipe"));
-  const std::string data = arguments.text("DATA"), config = arguments.text("--config");
-  const SpecKind kind = detect_spec(data).kind;
-  if (kind != SpecKind::kNone && arguments.has("--config"))
-    throw Error(ErrorKind::kArgument,
-                "--config " + config + ": DATA is the spec " + data + ", which has settings too. Pass one of them.");
-  Settings settings;
   ConfigurationFaults faults;
+  const std::optional<Settings> settings = settings_from(arguments, faults);
+  faults.throw_if_any();
+  return settings.value();
+}
+
+std::optional<Settings> settings_from(const Arguments& arguments, ConfigurationFaults& faults) {
+  std::optional<Settings> readable;
   faults.collect([&] {
-    settings = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
+    // Before opening the data.
+    if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));
+    if (arguments.has("--recipe")) (void)find_recipe(arguments.text("--recipe"));
+    const std::string data = arguments.text("DATA"), config = arguments.text("--config");
+    const SpecKind kind = detect_spec(data).kind;
+    if (kind != SpecKind::kNone && arguments.has("--config"))
+      throw Error(ErrorKind::kArgument,
+                  "--config " + config + ": DATA is the spec " + data + ", which has settings too. Pass one of them.");
+    readable = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
                : arguments.has("--config") ? settings_from_file(config, kind, arguments)
                                            : settings_from_data(arguments);
   });
+  Settings settings = readable.value_or(Settings());
   const auto integer = [&](auto& value, const char* option, long long least, long long most) {
     faults.collect([&] {
       value = static_cast<std::remove_reference_t<decltype(value)>>(
@@ -198,7 +210,7 @@ Settings settings_from(const Arguments& arguments) {
   word("--cache", [&](const std::string& text) { cache.what = cache_what_from_string(text); });
   cache.folder = arguments.text("--cache-folder", cache.folder);
   integer(cache.limit_mb, "--cache-mb", 1, 1LL << 40);
-  faults.throw_if_any();
+  if (!readable) return std::nullopt;
   return settings;
 }
 
@@ -239,11 +251,17 @@ std::vector<Option> trainer_options(const std::vector<Option>& more, std::span<c
 }
 
 Settings trainer_settings_from(const Arguments& arguments) {
-  reject_emulated(arguments);
-  Settings settings;
-  TrainSettings& train = settings.train;
   ConfigurationFaults faults;
-  faults.collect([&] { settings = settings_from(arguments); });
+  const std::optional<Settings> settings = trainer_settings_from(arguments, faults);
+  faults.throw_if_any();
+  return settings.value();
+}
+
+std::optional<Settings> trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults) {
+  faults.collect([&] { reject_emulated(arguments); });
+  const std::optional<Settings> readable = settings_from(arguments, faults);
+  Settings settings = readable.value_or(Settings());
+  TrainSettings& train = settings.train;
   faults.collect([&] { apply_train_flags(arguments, train); });
   faults.collect([&] { apply_host_flags(arguments, settings.host); });
   faults.collect([&] {
@@ -251,7 +269,7 @@ Settings trainer_settings_from(const Arguments& arguments) {
         static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
   });
   if (arguments.has("--seed")) settings.pipeline.order.seed = train.seed;
-  faults.throw_if_any();
+  if (!readable) return std::nullopt;
   return settings;
 }
 

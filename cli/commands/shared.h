@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "../command.h"
 #include "unstarve/jobs/common/recording.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/storage/dataset/dataset.h"
 
@@ -119,6 +121,9 @@ inline Option config_option() {
 // the data. Options of the command line override them. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
+// The same, but adds errors to `faults` and keeps the other values. Nothing: settings or data cannot be read at all.
+[[nodiscard]] std::optional<Settings> settings_from(const Arguments& arguments, ConfigurationFaults& faults);
+
 // The host settings of --config or of a settings file given as DATA, with those of the command line; opens no data.
 // Throws Error.
 [[nodiscard]] HostSettings host_settings_from(const Arguments& arguments);
@@ -132,6 +137,8 @@ inline Option config_option() {
                                                   std::span<const std::string_view> left_out);
 // The settings of such a verb. Throws Error(kArgument) for an emulated accelerator, which cannot train.
 [[nodiscard]] Settings trainer_settings_from(const Arguments& arguments);
+// The same, with `faults` as settings_from().
+[[nodiscard]] std::optional<Settings> trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults);
 // Throws Error(kArgument) for an emulated accelerator.
 void reject_emulated(const Arguments& arguments);
 // Throws Error(kArgument) if a launcher has started several processes, for a verb that is not distributed.

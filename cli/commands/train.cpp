@@ -7,9 +7,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "../stop_on_signal.h"
 #include "../terminal.h"
@@ -99,11 +101,13 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
   TrainOptions options;
   DawnbenchAuthor author;
   ConfigurationFaults faults;
-  faults.collect([&] { check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"}); });
+  for (const char* const output : {"--report", "--trace", "--out", "--quarantine", "--dawnbench"})
+    faults.collect([&] { check_outputs(arguments, {output}); });
   faults.collect([&] { check_output_folder(arguments.text("--tensorboard")); });
   faults.collect([&] { author = author_from(arguments); });
   faults.collect([&] { options.checkpoints = targets_from(arguments); });
-  faults.collect([&] { options.settings = trainer_settings_from(arguments); });
+  const std::optional<Settings> settings = trainer_settings_from(arguments, faults);
+  options.settings = settings.value_or(Settings());
   if (arguments.has("--qat")) options.settings.train.qat.enabled = true;
   auto& errors = options.settings.pipeline.errors;
   faults.collect([&] {
@@ -129,7 +133,8 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
     errors.limit = static_cast<std::uint64_t>(
         arguments.integer("--error-limit", static_cast<long long>(errors.limit), 0, 1LL << 62));
   });
-  faults.throw_if_any();
+  if (!settings) faults.throw_if_any();
+  options.faults = std::move(faults);
   options.trace = arguments.text("--trace");
   options.tensorboard = arguments.text("--tensorboard");
   options.resume = arguments.text("--resume");

@@ -97,8 +97,9 @@ Command tune_command() {
            {"--minutes", "M", "3",
             "total duration in minutes, without the runs of --try; longer runs have narrower intervals"},
            {"--try", "LIST", "",
-            "optimisations that change what the network learns, separated by commas: accumulate (2 batches per "
-            "update), average (EMA of the weights), progressive (smaller images at first); requires --val",
+            "optimisations that only whole runs can judge, separated by commas: accumulate (2 batches per update), "
+            "average (EMA of the weights), progressive (smaller images at first), smoothing (of labels), lookahead, "
+            "resident (images on the device); requires --val",
             false, Completes::kNothing, words().c_str()},
            {"--val", "DATA", "", "validation data of the runs of --try", false, Completes::kPath},
            {"--val-split", "NAME", "", "split of the validation data: train, test or val"},

@@ -73,7 +73,7 @@ std::string batch_sentence(const BatchFindResult& r) {
 std::string channels_sentence(const BatchFindResult& r) {
   const ChannelCheck& check = r.channel_check;
   if (!check.layer) return "not measured: " + check.reason;
-  return fmt::format("{} to {} reach {} times the multiply-adds per second of {} to {} ({} alone): {}",
+  return fmt::format("{} to {} channels reach {} times the multiply-adds per second of {} to {} ({} alone): {}",
                      check.unaligned.in, check.unaligned.out, ratio_text(check.ratio), check.layer->in,
                      check.layer->out, check.layer->name, verdict_on(check.ratio));
 }

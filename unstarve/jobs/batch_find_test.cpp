@@ -48,7 +48,7 @@ TEST_CASE("batch-find prints the sizes, the knee and the flags with the rule of 
                  Catch::Contains("about 900 samples would fit in 1.07 GB") &&
                  Catch::Contains("batch 60 reaches 0.97 [0.95, 0.99] times the samples per second of 64 "
                                  "(trainer alone): slower") &&
-                 Catch::Contains("60 to 60 reach 0.90 [0.70, 1.10] times the multiply-adds per second "
+                 Catch::Contains("60 to 60 channels reach 0.90 [0.70, 1.10] times the multiply-adds per second "
                                  "of 64 to 64 (layer1.0.conv1 alone): no difference") &&
                  Catch::Contains("unaligned      conv1 (3 to 64)") &&
                  Catch::Contains("use            --batch 64 --learning-rate 0.025 (linear rule for "

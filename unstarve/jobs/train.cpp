@@ -90,7 +90,7 @@ ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& opt
 
 TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const std::int64_t begin_ns = steady_clock().now_ns();
-  ConfigurationFaults faults;
+  ConfigurationFaults faults = options.faults;
   faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
   faults.collect([&] { check_allocator(options.settings.host); });
   faults.collect([&] {
@@ -99,7 +99,11 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
                   "train: found a target accuracy but no validation data; expected both. Pass --val");
   });
   std::filesystem::path resumed;
-  faults.collect([&] { resumed = file_to_resume(options); });
+  faults.collect([&] {
+    resumed = file_to_resume(options);
+    // Whether its tensors fit is known when there is a trainer.
+    if (const auto& file = resumed.empty() ? options.weights : resumed; !file.empty()) const MappedFile readable(file);
+  });
   std::unique_ptr<Device> device;
   faults.collect([&] { device = open_device(options.settings.train.device); });
   const TrainData data =
@@ -167,8 +171,12 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   if (traces) plan.trace = [&](const TracedStep& step) { trace.push_back(step); };
   std::optional<TrainingEvents> events;
   if (!options.tensorboard.empty() && options.ranks.first()) events.emplace(options.tensorboard, plan.start_step);
+  TrainHistory reported;  // for the charts of a run that ends early
   plan.report = [&](const TrainHistory& history) {
-    if (events) events->update(history);
+    if (events) {
+      events->update(history);
+      reported = history;
+    }
     if (!progress || history.points.empty()) return;
     const TrainPoint& point = history.points.back();
     const double by_time = options.minutes > 0 ? point.seconds / (60 * options.minutes) : 0;
@@ -201,6 +209,10 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     if (events) events->finish(result.history);
     if (traces) write_file_atomically(options.trace, step_trace(trace));
   } catch (...) {
+    if (events && !reported.points.empty()) {
+      reported.steps = reported.points.back().step;
+      events->finish(reported);
+    }
     list_bad();
     throw;
   }

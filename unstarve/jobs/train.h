@@ -24,6 +24,7 @@
 
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/jobs/training/lost_ranks.h"
 #include "unstarve/jobs/training/phase_times.h"
 #include "unstarve/pipeline/executor/bad_sample.h"
@@ -36,7 +37,8 @@ struct Report;  // observe/report.h
 
 struct TrainOptions {
   Settings settings;
-  Ranks ranks;  // join_ranks()
+  ConfigurationFaults faults{};  // that are already known; run_train() reports them with those that it finds
+  Ranks ranks;                   // join_ranks()
   // Data to evaluate on: source or mix with filters, and operations that replace the default resize and crop. Each
   // sample is evaluated once, with the training batch size; order, weights and batch operations are ignored. Without a
   // source: no evaluation.

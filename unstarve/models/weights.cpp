@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 #include <new>
 #include <set>
@@ -91,6 +92,24 @@ std::vector<StateEntry> network_state(const Network& network) {
   return entries;
 }
 
+namespace {
+
+// On the calling thread alone, without memory of its own.
+bool finite(const torch::Tensor& tensor) {
+  if (tensor.scalar_type() != torch::kFloat32) return torch::isfinite(tensor).all().item<bool>();
+  constexpr std::uint32_t kExponent = 0x7f800000;
+  const std::span<const float> values(tensor.const_data_ptr<float>(), static_cast<std::size_t>(tensor.numel()));
+  bool result = true;
+  for (const float value : values) result &= (std::bit_cast<std::uint32_t>(value) & kExponent) != kExponent;
+  return result;
+}
+
+bool acceptable(const StateEntry& entry, const torch::Tensor& value) {
+  return entry.optional || !value.is_floating_point() || finite(value);
+}
+
+}  // namespace
+
 std::vector<std::string> load_state(std::span<const StateEntry> entries, const StateFile& file,
                                     const LoadOptions& options) {
   const auto& [header, bytes, origin] = file;
@@ -129,7 +148,7 @@ std::vector<std::string> load_state(std::span<const StateEntry> entries, const S
   }
   check_checksum(header, bytes, origin);
   for (const auto& [entry, value] : found) {
-    if (!entry->optional && value.is_floating_point() && !torch::isfinite(value).all().item<bool>())
+    if (!acceptable(*entry, value))
       throw bad_weights(origin,
                         fmt::format("tensor \"{}\" contains NaN or infinity; expected finite numbers", entry->name));
   }
@@ -144,8 +163,14 @@ StateCopy::StateCopy(std::span<const StateEntry> entries, std::map<std::string, 
     torch::Tensor copy = entry.tensor.detach().to(torch::kCPU);
     const bool shared = copy.is_alias_of(entry.tensor);
     copy = shared ? copy.clone(torch::MemoryFormat::Contiguous) : copy.contiguous();
-    entries_.push_back({entry.name, std::move(copy)});
+    entries_.push_back({entry.name, std::move(copy), entry.optional});
   }
+}
+
+std::string StateCopy::not_finite() const {
+  const auto found =
+      std::ranges::find_if_not(entries_, [](const StateEntry& entry) { return acceptable(entry, entry.tensor); });
+  return found == entries_.end() ? "" : found->name;
 }
 
 bool StateCopy::load(std::span<const StateEntry> entries) const {

@@ -60,6 +60,8 @@ class StateCopy {
   void write(const std::filesystem::path& path) const;
   // Of the file of write(). Compresses it, in memory, which takes seconds for large networks.
   [[nodiscard]] FileSizes file_sizes() const;
+  // The name of the first tensor with NaN or infinity that load_state() would reject; "": none. Any thread.
+  [[nodiscard]] std::string not_finite() const;
   // Copies the values back. `entries`: the same ones, in the same order; otherwise returns false and changes nothing.
   [[nodiscard]] bool load(std::span<const StateEntry> entries) const;
 

@@ -234,11 +234,17 @@ class TorchTrainer final : public Trainer {
     });
   }
 
-  std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
-    return translate_errors("copying the state of the training", [&] {
-      if (exchange_) exchange_->average_statistics();
-      return state_.snapshot(progress);
+  void average_statistics() override {
+    if (!exchange_) return;
+    translate_errors("averaging the statistics of all ranks", [&] {
+      std::vector<torch::Tensor> statistics = state_.statistics();
+      exchange_->average(statistics);
     });
+  }
+
+  std::unique_ptr<TrainSnapshot> snapshot(const TrainProgress& progress) override {
+    average_statistics();
+    return translate_errors("copying the state of the training", [&] { return state_.snapshot(progress); });
   }
 
   TrainProgress restore(const std::filesystem::path& path) override {

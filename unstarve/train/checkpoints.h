@@ -7,8 +7,8 @@
 // synced and renamed. Older checkpoints of the folder, and partial files, are removed after a newer one is complete.
 //
 // Threads:   one caller; a thread per write.
-// Failure:   a write that fails (disk full) is reported by `notice` and leaves the earlier checkpoint; training
-//            continues. finish() throws the error of the last write.
+// Failure:   a write that fails (disk full, NaN in the weights) is reported by `notice` and leaves the earlier
+//            checkpoint; training continues. finish() throws the error of the last write.
 // Cost:      the snapshot's memory until it is written. write() waits for the write before.
 
 #include <cstdint>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,14 @@ constexpr std::int64_t kTracedSteps = 20;
 // Assumed time of one view of a batch in evaluation relative to a step, until measured: the forward pass has a third of
 // the multiply-adds.
 constexpr double kEvaluationShare = 1.0 / 3.0;
+
+// Without the sign of NaN.
+std::string loss_text(double loss) { return std::isnan(loss) ? "nan" : fmt::format("{}", loss); }
+
+// Messages of the transport continue with lines of addresses and advice for its developers.
+std::string first_sentence(std::string_view text) {
+  return std::string(text.substr(0, std::min(text.find('\n'), text.find(". "))));
+}
 
 [[noreturn]] void throw_stopped() { throw Error(ErrorKind::kCancelled, "training was stopped"); }
 
@@ -72,12 +81,10 @@ void check_plan(const TrainPlan& plan) {
         ErrorKind::kArgument,
         fmt::format("training: found {} steps and {} minutes; expected one of them above 0", plan.steps, plan.minutes));
   }
-  if (plan.steps > 0 && plan.start_step >= plan.steps) {
-    throw Error(
-        ErrorKind::kArgument,
-        fmt::format(
-            "training: found {} of {} steps already done; expected at least one left. Increase the number of epochs",
-            plan.start_step, plan.steps));
+  if (plan.steps > 0 && plan.start_step > plan.steps) {
+    throw Error(ErrorKind::kArgument,
+                fmt::format("training: found {} steps already done; expected at most {}. Increase the number of epochs",
+                            plan.start_step, plan.steps));
   }
 }
 
@@ -113,6 +120,7 @@ class TrainingRun {
 
   TrainHistory run() {
     try {
+      if (plan_.steps > 0 && step_ == plan_.steps) return report_complete();
       for (Decision next = decide(); step_ < next.total && !recorder_.history().reached_target; next = decide()) {
         if (updated_ && next.stop) throw_stopped();
         train_step(next.total);
@@ -131,6 +139,14 @@ class TrainingRun {
   }
 
  private:
+  // Of a run that continues after its last step, for example in a job that was started again.
+  TrainHistory report_complete() {
+    if (plan_.notice && plan_.rank == 0)
+      plan_.notice(fmt::format("training: all {} steps are done; increase the number of epochs to train more", step_));
+    validate();
+    return recorder_.finish(step_);
+  }
+
   // What all ranks do next.
   struct Decision {
     std::int64_t total = 0;   // steps of the run
@@ -209,20 +225,27 @@ class TrainingRun {
     }
   }
 
+  void validate() {
+    if (!plan_.validation) return;
+    const double training_s = recorder_.training_seconds();
+    // The ranks end an evaluation together: a stop waits for it.
+    const Evaluation result =
+        evaluate_all(trainer_, *plan_.validation(), plan_.world == 1 ? plan_.stop : std::stop_token());
+    const auto samples = static_cast<double>(result.samples);
+    if (!std::isfinite(result.loss_sum) && plan_.notice && plan_.rank == 0)
+      plan_.notice(fmt::format("evaluation at step {}: the loss is {}; expected a finite number", step_,
+                               loss_text(result.loss_sum)));
+    recorder_.add_evaluation(
+        {step_, recorder_.seconds(), training_s, static_cast<double>(result.correct) / samples,
+         result.loss_sum / samples,
+         settings_.classes > kTopClasses ? std::optional(static_cast<double>(result.correct_top5) / samples)
+                                         : std::nullopt},
+        plan_.target);
+  }
+
   void evaluate() {
-    const double begin_s = recorder_.seconds(), training_s = recorder_.training_seconds();
-    if (plan_.validation) {
-      // The ranks end an evaluation together: a stop waits for it.
-      const Evaluation result =
-          evaluate_all(trainer_, *plan_.validation(), plan_.world == 1 ? plan_.stop : std::stop_token());
-      const auto samples = static_cast<double>(result.samples);
-      recorder_.add_evaluation(
-          {step_, recorder_.seconds(), training_s, static_cast<double>(result.correct) / samples,
-           result.loss_sum / samples,
-           settings_.classes > kTopClasses ? std::optional(static_cast<double>(result.correct_top5) / samples)
-                                           : std::nullopt},
-          plan_.target);
-    }
+    const double begin_s = recorder_.seconds();
+    validate();
     checkpoint();
     evaluated_step_ = step_;
     budget_.set_reserve(recorder_.seconds() - begin_s);
@@ -256,18 +279,22 @@ class TrainingRun {
     if (!trainer_.reports_lost_rank()) throw Error(ErrorKind::kCancelled, "");
     throw Error(ErrorKind::kIo,
                 fmt::format("training: another rank ended after step {}; expected {} ranks. {} ({})", step_,
-                            plan_.world, how_to_continue(plan_.checkpoints.folder), error.what()));
+                            plan_.world, how_to_continue(plan_.checkpoints.folder), first_sentence(error.what())));
   }
 
   double finite_loss() {
     const double loss = trainer_.loss();
-    if (std::isfinite(loss)) return loss;
+    if (std::isfinite(loss)) {
+      finite_step_ = step_;
+      return loss;
+    }
     const std::filesystem::path newest = checkpoints_.newest();
-    throw Error(ErrorKind::kCheck,
-                fmt::format("training: the loss at step {} is {}; expected a finite number. Lower the learning rate "
-                            "(now {:.4g}){}",
-                            step_, std::isnan(loss) ? "nan" : fmt::format("{}", loss), rate_,
-                            newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
+    throw Error(
+        ErrorKind::kCheck,
+        fmt::format("training: the loss at step {} is {}; expected a finite number{}. Lower the learning rate "
+                    "(now {:.4g}){}",
+                    step_, loss_text(loss), finite_step_ > 0 ? fmt::format(", as at step {}", finite_step_) : "", rate_,
+                    newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
   }
 
   void add_point() {
@@ -284,9 +311,10 @@ class TrainingRun {
   Checkpoints checkpoints_;
   std::int64_t step_;
   double rate_ = 0;
-  bool updated_ = true;          // whether the last step updated the weights
-  std::int64_t evaluated_step_;  // of the last evaluation; at first the start
-  double checkpoint_s_ = 0;      // time of the last checkpoint
+  std::int64_t finite_step_ = 0;  // the last step whose loss was read and finite; 0: none
+  bool updated_ = true;           // whether the last step updated the weights
+  std::int64_t evaluated_step_;   // of the last evaluation; at first the start
+  double checkpoint_s_ = 0;       // time of the last checkpoint
 };
 
 }  // namespace
@@ -299,6 +327,7 @@ TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, Batch
 }
 
 Evaluation evaluate_all(Trainer& trainer, BatchSource& source, std::stop_token stop) {
+  trainer.average_statistics();
   for (HostBatch batch; source.next(batch);) {
     if (stop.stop_requested()) throw_stopped();
     trainer.load(batch);

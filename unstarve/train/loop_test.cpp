@@ -352,15 +352,49 @@ TEST_CASE("a loss that is not finite before the first checkpoint names the one f
   CHECK(trainer.saved.empty());
 }
 
-TEST_CASE("a run without remaining steps is rejected") {
+TEST_CASE("a run that continues after its last step is only evaluated") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
   TrainPlan plan;
   plan.steps = plan.start_step = 10;
-  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
-                    Catch::Contains("found 10 of 10 steps already done") && Catch::Contains("number of epochs"));
+  plan.checkpoints.file = "new.safetensors";
+  plan.validation = [] { return std::make_unique<FakeSource>(3); };
+  std::string notice;
+  plan.notice = [&](const std::string& text) { notice = text; };
+  const TrainHistory history = run_training(trainer, {}, source, plan, clock);
+  CHECK(history.steps == 10);
+  CHECK(history.samples == 0);
+  CHECK(history.evaluations.size() == 1);
+  CHECK_THAT(notice, Catch::Contains("all 10 steps are done") && Catch::Contains("number of epochs"));
   CHECK(trainer.saved.empty());
+}
+
+TEST_CASE("more steps than the run has are rejected") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 10;
+  plan.start_step = 11;
+  CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                    Catch::Contains("found 11 steps already done; expected at most 10"));
+}
+
+TEST_CASE("a validation loss that is not finite is reported, and training continues") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.steps = 4;
+  plan.evaluate_every = 2;
+  plan.validation = [] { return std::make_unique<FakeSource>(3); };
+  trainer.others = {1, 0, std::nan("")};
+  std::vector<std::string> notices;
+  plan.notice = [&](const std::string& text) { notices.push_back(text); };
+  CHECK(run_training(trainer, {}, source, plan, clock).steps == 4);
+  REQUIRE(notices.size() == 2);
+  CHECK(notices[0] == "evaluation at step 2: the loss is nan; expected a finite number");
 }
 
 TEST_CASE("a timed run ends in time, including its last evaluation, with a learning rate near zero") {

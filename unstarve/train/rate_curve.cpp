@@ -122,9 +122,8 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
   }
   if (lowest == smoothed.size())
     return without_rates(
-        fmt::format("no clear descent: the sweep has {} updates, too few to average; use more --steps "
-                    "or a lower --from",
-                    sweep.points.size()));
+        fmt::format("no clear descent: the sweep has {} updates, too few to average; use {}", sweep.points.size(),
+                    sweep.end == SweepEnd::kComplete ? "more --steps or a lower --from" : "a lower --from"));
   if (inner.size() < 3)
     return without_rates(
         "no clear descent: the smoothed loss is lowest at the first rates of the sweep; use a lower "

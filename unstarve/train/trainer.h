@@ -117,7 +117,8 @@ struct TrainProgress {
 class TrainSnapshot {
  public:
   virtual ~TrainSnapshot() = default;
-  // Writes a safetensors file atomically (core/file.h), with a checksum. Any thread. Throws Error(kIo).
+  // Writes a safetensors file atomically (core/file.h), with a checksum. Any thread. Throws Error(kIo), and
+  // Error(kCheck) if a tensor has NaN or infinity, which restore() would reject.
   virtual void write(const std::filesystem::path& path) const = 0;
 };
 
@@ -200,6 +201,8 @@ class Trainer {
   // A message for the user since the last call, for example that steps cannot be recorded as graphs; empty: none.
   [[nodiscard]] virtual std::string notice() { return {}; }
 
+  // Replaces batch-norm statistics, and their moving averages, by their means over all ranks: before an evaluation.
+  virtual void average_statistics() {}
   // Runs the current batch in evaluation mode, with the moving average if there is one, and counts (without label
   // smoothing, by the mean logits of all views). On a GPU it returns when the work is queued.
   virtual void evaluate() = 0;

@@ -108,8 +108,11 @@ std::string error_message(ErrorKind kind, Action action) {
 
 }  // namespace
 
-TEST_CASE("2,000 steps with evaluations and snapshots do not increase the resident memory") {
+TEST_CASE("2,000 steps with evaluations and snapshots increase neither resident memory nor that of the device") {
+  const bool on_gpu = GENERATE(false, true);
+  if (on_gpu && !libtorch_facts().cuda) return;
   TrainSettings settings = small_settings();
+  if (on_gpu) settings.device = "cuda";
   settings.accumulate = 2;
   settings.average = 0.99;
   settings.clip_norm = 1;
@@ -127,6 +130,7 @@ TEST_CASE("2,000 steps with evaluations and snapshots do not increase the reside
   constexpr std::size_t kUnread = std::numeric_limits<std::size_t>::max();
   constexpr int kSteps = 2000, kWarm = 200, kWindow = 200;
   std::size_t before = kUnread, after = kUnread;
+  std::size_t free_before = 0, free_after = 0;  // of the device; its allocator keeps what it has
   for (int i = 0; i < kSteps; ++i) {
     trainer->load(samples.batch());
     trainer->step(1e-4, i % 2 == 1);
@@ -134,12 +138,33 @@ TEST_CASE("2,000 steps with evaluations and snapshots do not increase the reside
       (void)trainer->snapshot({i, ""});
       (void)evaluate(*trainer, samples.batch());
     }
+    if (i == kWarm) free_before = trainer->free_device_bytes();
+    if (i == kSteps - 1) free_after = trainer->free_device_bytes();
     if (i % 10 != 0) continue;
     if (i >= kWarm && i < kWarm + kWindow) before = std::min(before, resident_bytes());
     if (i >= kSteps - kWindow) after = std::min(after, resident_bytes());
   }
   // A leak of 4 KB per step would be 6.5 MB.
   CHECK(after < before + (std::size_t{4} << 20));
+  CHECK(free_after + (std::size_t{4} << 20) >= free_before);
+}
+
+TEST_CASE("a snapshot with weights that are not finite is not written over a file") {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("unstarve-not-finite-" + std::to_string(::getpid()));
+  const auto trainer = make_trainer(small_settings());
+  const Samples samples(0);
+  trainer->load(samples.batch());
+  trainer->step(0.01);
+  trainer->save(path, {1, ""});
+  const auto before = std::filesystem::file_size(path);
+  trainer->step(std::numeric_limits<double>::infinity());  // the loss of this step is still finite
+  CHECK(std::isfinite(trainer->loss()));
+  const std::string message = error_message(ErrorKind::kCheck, [&] { trainer->save(path, {2, ""}); });
+  CHECK_THAT(message, Catch::Contains("contains NaN or infinity") && Catch::Contains(path.string()));
+  CHECK(std::filesystem::file_size(path) == before);
+  CHECK(make_trainer(small_settings())->restore(path).step == 1);
+  std::filesystem::remove(path);
 }
 
 TEST_CASE("one-hot targets equal labels, soft targets do not") {

@@ -32,6 +32,7 @@ from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.representation import Rows, as_html, as_text, counted
 from unstarve.training.batches import Batches, batches_per_epoch, class_count
+from unstarve.training.faults import Faults
 from unstarve.training.interrupt import Interrupt
 from unstarve.training.network import Loss, Network, check_loss, check_module
 from unstarve.training.settings import Settings, check_names, check_seconds, check_settings
@@ -91,7 +92,7 @@ class Trainer:
             operator_threads as torch.
 
     Raises:
-        ArgumentError: An argument is invalid; the message names it.
+        ArgumentError: Arguments are invalid; the message names all of them.
         TypeError: An argument is unknown.
 
     Example:
@@ -110,63 +111,82 @@ class Trainer:
                  tensorboard: str | os.PathLike[str] | None = None,
                  on_report: Callable[[dict[str, Any]], None] | None = None, **settings: Unpack[Settings]) -> None:
         check_names(settings, _ARGUMENTS)
-        check_module(module)
-        check_loss(loss)
-        if loss is not None and "label_smoothing" in settings:
-            raise ArgumentError("Trainer(label_smoothing): found also a loss function; expected one of them. Pass "
-                                "loss=torch.nn.CrossEntropyLoss(label_smoothing=...).")
-        for name, data in (("loader", loader), ("validation", validation)):
-            if data is not None and not isinstance(data, Iterable):
-                raise ArgumentError(f"Trainer({name}): found {type(data).__name__}; expected an iterable of "
-                                    "(images, labels)")
+        faults = Faults()
         self._module = module
         self._loader = loader
         self._validation = validation
         self._loss = loss
-        self._device = torch_device(device, "Trainer(device)")
-        if self._device.type not in ("cpu", "cuda"):
-            raise ArgumentError(f"Trainer(device): found {self._device}; expected 'cpu', 'cuda' or 'cuda:N'")
         self._normalize = normalize
         self._on_report = on_report
+        with faults.collected():
+            check_module(module)
+        with faults.collected():
+            check_loss(loss)
+            if loss is not None and "label_smoothing" in settings:
+                raise ArgumentError("Trainer(label_smoothing): found also a loss function; expected one of them. Pass "
+                                    "loss=torch.nn.CrossEntropyLoss(label_smoothing=...).")
+        for name, data in (("loader", loader), ("validation", validation)):
+            if data is not None and not isinstance(data, Iterable):
+                faults.add(f"Trainer({name}): found {type(data).__name__}; expected an iterable of (images, labels)")
+        self._device = torch.device("cpu")
+        with faults.collected():
+            self._device = torch_device(device, "Trainer(device)")
+            if self._device.type not in ("cpu", "cuda"):
+                raise ArgumentError(f"Trainer(device): found {self._device}; expected 'cpu', 'cuda' or 'cuda:N'")
         found = class_count(loader) if classes is None else classes
         if found is None:
-            raise ArgumentError("Trainer(classes): found None, and the loader has no attribute classes; expected the "
-                                "number of classes. Pass classes=10.")
+            faults.add("Trainer(classes): found None, and the loader has no attribute classes; expected the number of "
+                       "classes. Pass classes=10.")
         values: dict[str, Any] = {"operator_threads": torch.get_num_threads(), **settings}
-        self._settings = check_settings({**values, "classes": found, "device": str(self._device), "seed": seed})
-        self._classes = int(found)
+        with faults.collected():
+            self._settings = check_settings({**values, "classes": 2 if found is None else found,
+                                             "device": str(self._device), "seed": seed})
+            self._classes = int(found or 2)
         self._per_epoch = batches_per_epoch(loader)
-        self._epochs = None if epochs is None else check_nonnegative("Trainer(epochs)", epochs)
-        self._minutes = 0.0 if minutes is None else check_nonnegative("Trainer(minutes)", minutes)
-        self._target = 0.0 if target is None else check_nonnegative("Trainer(target)", target)
-        self._evaluate_every = (
-            (0.0 if minutes is not None else 1.0) if evaluate_every is None
-            else check_nonnegative("Trainer(evaluate_every)", evaluate_every))
-        self._check_length(evaluate_every is not None)
+        self._check_length(faults, epochs, minutes, target, evaluate_every)
         self._resume = "" if resume is None else os.fsdecode(resume)
-        self._folder = _core.folder_of_resumed(self._resume) if checkpoint_dir is None else os.fsdecode(checkpoint_dir)
-        self._checkpoint_seconds = check_seconds("Trainer(checkpoint_every)", checkpoint_every)
-        self._keep = check_int("Trainer(keep_checkpoints)", keep_checkpoints, 1, 1_000_000)
-        for name, given in (("checkpoint_every", checkpoint_every != "5min"),
-                            ("keep_checkpoints", keep_checkpoints != 2)):
-            if given and not self._folder:
-                raise ArgumentError(f"Trainer({name}): found no folder for checkpoints; expected checkpoint_dir")
+        with faults.collected():
+            self._folder = (_core.folder_of_resumed(self._resume) if checkpoint_dir is None
+                            else os.fsdecode(checkpoint_dir))
+            for name, given in (("checkpoint_every", checkpoint_every != "5min"),
+                                ("keep_checkpoints", keep_checkpoints != 2)):
+                if given and not self._folder:
+                    faults.add(f"Trainer({name}): found no folder for checkpoints; expected checkpoint_dir")
+        with faults.collected():
+            self._checkpoint_seconds = check_seconds("Trainer(checkpoint_every)", checkpoint_every)
+        with faults.collected():
+            self._keep = check_int("Trainer(keep_checkpoints)", keep_checkpoints, 1, 1_000_000)
         self._tensorboard = "" if tensorboard is None else os.fsdecode(tensorboard)
-        Batches(loader, endless=True, normalize=normalize)  # checks the normalisation
+        with faults.collected():
+            if isinstance(loader, Iterable):
+                Batches(loader, endless=True, normalize=normalize)  # checks the normalisation
+        faults.raise_if_any()
 
-    def _check_length(self, evaluates: bool) -> None:
+    def _check_length(self, faults: Faults, epochs: float | None, minutes: float | None, target: float | None,
+                      evaluate_every: float | None) -> None:
+        """Sets what determines the length of the run and its evaluations."""
+        def number(name: str, value: float | None, default: float) -> float:
+            if value is None:
+                return default
+            with faults.collected():
+                return check_nonnegative(f"Trainer({name})", value)
+            return default
+
+        self._epochs = None if epochs is None else number("epochs", epochs, 1.0)
+        self._minutes = number("minutes", minutes, 0.0)
+        self._target = number("target", target, 0.0)
+        self._evaluate_every = number("evaluate_every", evaluate_every, 1.0 if minutes is None else 0.0)
         if not self._epochs and not self._minutes:
-            raise ArgumentError("Trainer: found neither epochs nor minutes above 0; expected one of them")
+            faults.add("Trainer: found neither epochs nor minutes above 0; expected one of them")
         if self._per_epoch == 0:
-            raise ArgumentError("Trainer(loader): found a loader of length 0; expected at least one batch per epoch")
-        if self._per_epoch is None and (self._epochs or evaluates and self._evaluate_every):
-            raise ArgumentError(f"Trainer({'epochs' if self._epochs else 'evaluate_every'}): "
-                                f"{type(self._loader).__name__} has no length, by which epochs are counted; expected "
-                                "a loader with len(). Use minutes=.")
+            faults.add("Trainer(loader): found a loader of length 0; expected at least one batch per epoch")
+        if self._per_epoch is None and (self._epochs or evaluate_every is not None and self._evaluate_every):
+            faults.add(f"Trainer({'epochs' if self._epochs else 'evaluate_every'}): {type(self._loader).__name__} has "
+                       "no length, by which epochs are counted; expected a loader with len(). Use minutes=.")
         if self._target and self._validation is None:
-            raise ArgumentError("Trainer(target): found no validation data; expected both")
+            faults.add("Trainer(target): found no validation data; expected both")
         if self._target > 1:
-            raise ArgumentError(f"Trainer(target): found {self._target}; expected an accuracy from 0 to 1")
+            faults.add(f"Trainer(target): found {self._target}; expected an accuracy from 0 to 1")
 
     def _rows(self) -> Rows:
         values = self._settings.values()
@@ -209,8 +229,8 @@ class Trainer:
             `prune_pattern`).
 
         Raises:
-            ArgumentError: Another run trains the same parameters, no step is left after `resume`, or `checkpoint_dir`
-                has checkpoints of another run.
+            ArgumentError: Another run trains the same parameters, `resume` has more steps than the run, or
+                `checkpoint_dir` has checkpoints of another run.
             InputError: A batch has another form than documented, or a checkpoint does not fit the module.
             CheckError: The loss is not finite.
             KeyboardInterrupt: Ctrl-C; the message names the checkpoint.

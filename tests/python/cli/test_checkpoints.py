@@ -201,6 +201,31 @@ def test_a_run_without_finite_loss_names_the_checkpoint_that_it_resumed(tmp_path
     assert re.search(rf"the loss at step \d+ is nan; .*; the last checkpoint is {file}\n", errors), errors
 
 
+@pytest.mark.parametrize(("first", "then", "expected"), [
+    ([], ["--average", "0.9"], "has not a moving average; expected it. Continue without --average, or load only"),
+    (["--average", "0.9"], [], "has a moving average; expected none. Continue with --average, or load only"),
+    ([], ["--precision", "float16"], "has not the scale of a loss in float16; expected it. Continue without"),
+    (["--lookahead", "3"], [], "has the state of lookahead; expected none. Continue with --lookahead, or load only")])
+def test_a_checkpoint_without_the_parts_of_the_settings_is_rejected(first, then, expected, tmp_path):
+    run = [word for word in RUN if word not in ("--precision", "float32")]
+    completed(*run[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path, *first)
+    code, _, errors = finish(start(*run, "--resume", tmp_path, *then))
+    assert code == 3
+    assert expected in errors, errors
+
+
+def test_a_checkpoint_of_another_version_is_rejected(tmp_path):
+    completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path)
+    [file] = tmp_path.iterdir()
+    later = SafetensorsFile(file)
+    assert later.metadata["unstarve.version"] == "1"
+    later.metadata["unstarve.version"] = "2"
+    later.write(file)
+    code, _, errors = finish(start(*RUN, "--resume", tmp_path))
+    assert code == 3
+    assert 'checkpoint of version "2"; expected 1' in errors, errors
+
+
 def test_a_checkpoint_with_nan_is_rejected(tmp_path):
     completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path)
     [file] = tmp_path.iterdir()

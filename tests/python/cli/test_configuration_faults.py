@@ -73,6 +73,32 @@ def test_classes_data_and_ranges_are_listed_together(tmp_path):
         assert fault in errors, errors
 
 
+def test_faults_of_all_kinds_of_flags_are_listed_together():
+    """Text that is no number, values out of range, outputs, files, the device and the validation data."""
+    code, _, errors = finish(start_training(DATA, "--epochs", "many", "--learning-rate", -2, "--batch", "x",
+                                            "--report", "/no/such/r.html", "--trace", "/no/such/t.json", "--device",
+                                            "cuda:9", "--val", "/no/such/folder", "--weights", "/no/such/weights"))
+    assert code == 2
+    for fault in ('--epochs: found "many"', "train.learning_rate: found -2", '--batch: found "x"', "/no/such/r.html",
+                  "/no/such/t.json", "cuda:9", "--val: open /no/such/folder", "open /no/such/weights"):
+        assert errors.count(fault) == 1, (fault, errors)
+
+
+def test_a_graph_on_the_cpu_is_a_fault():
+    code, _, errors = finish(start_training(DATA, "--epochs", 1, "--graph", "on", "--momentum", 7))
+    assert code == 2
+    assert "train.graph: found on for the device cpu" in errors and "train.optimiser.momentum: found 7" in errors
+
+
+@pytest.mark.parametrize(("verb", "flags"), [("lr-find", ["--steps", "x"]), ("batch-find", ["--to", "x"])])
+def test_the_finders_list_faults_together(verb, flags):
+    done = subprocess.run([os.environ["UNSTARVE"], verb, DATA, *flags, "--from", "y", "--report", "/no/such/r.html"],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    for fault in (f'{flags[0]}: found "x"', '--from: found "y"', "/no/such/r.html"):
+        assert done.stderr.count(fault) == 1, done.stderr
+
+
 def test_a_single_fault_keeps_its_kind(tmp_path):
     file = settings_file(tmp_path, "  model: cifar_net\n  classes: 4\n  image_size: 32\n")
     for arguments, code in ((["--val", "/no/such/folder"], 3), (["--val", OTHER_CLASSES], 3), (["--momentum", 7], 2)):

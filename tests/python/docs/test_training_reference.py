@@ -45,6 +45,33 @@ def test_every_setting_is_listed_with_its_default_its_unit_and_its_effect():
             assert default.replace(", ", ",") == defaults[flag].replace(", ", ","), key
 
 
+def settings_of(*arguments):
+    return json.loads(unstarve("explain", *map(str, arguments), "--batch", "16", "--json"))["settings"]
+
+
+def test_keys_that_a_settings_file_does_not_name_have_the_defaults(tmp_path):
+    data = "synthetic:classes=4,images=64,size=32"
+    file = tmp_path / "settings.yaml"
+    file.write_text(f"unstarve: 1\npipeline: {{source: {{path: '{data}'}}}}\ntrain: {{}}\n")
+    expected = settings_of(data)["train"]
+    assert (expected["classes"], expected["model"], expected["image_size"]) == (4, "cifar_net", 32)
+    assert settings_of(file)["train"] == expected
+    file.write_text(file.read_text().replace("{}\n", "{precision: float32, optimiser: {name: lars}}\n"))
+    named = settings_of(file)["train"]
+    assert named == {**expected, "precision": "float32",
+                     "optimiser": {**expected["optimiser"], "name": "lars", "form": "foreach"}}
+
+
+def test_the_settings_file_of_the_page_trains(tmp_path):
+    unstarve("synth", str(tmp_path / "photos"), "--classes", "2", "--images", "64", "--size", "240")
+    example = re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.S)[1]
+    (tmp_path / "settings.yaml").write_text(example)
+    done = subprocess.run([os.environ["UNSTARVE"], "train", "--config", "settings.yaml", "--epochs", "0.01", "--json"],
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["steps"] == 1
+
+
 def test_every_setting_and_flag_is_listed():
     settings_part = PAGE.read_text().split("\n## Run\n")[0]
     rows = [line.split("|")[1:5] for line in settings_part.splitlines() if line.startswith("| `")]

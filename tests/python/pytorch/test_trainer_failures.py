@@ -298,3 +298,12 @@ def test_the_text_describes_the_run():
     assert text == ("<unstarve.Trainer: Small of 276 parameters, 4 classes; Loader of 12 batches; sgd, "
                     "learning rate 0.1 linear; 1.5 epochs on cpu in float32; checkpoints in run>")
     assert "<table>" in trainer()._repr_html_()
+
+
+def test_all_wrong_arguments_are_listed_together():
+    with pytest.raises(un.errors.ArgumentError) as caught:
+        trainer(learning_rate=-1, momentum=7, epochs=0, target=3, keep_checkpoints=0, checkpoint_every="soon")
+    text = str(caught.value)
+    for words in ("learning_rate", "momentum", "neither epochs nor minutes", "target): found 3", "keep_checkpoints",
+                  "checkpoint_every): found 'soon'", "found no validation data"):
+        assert words in text, text

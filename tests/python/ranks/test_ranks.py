@@ -156,8 +156,8 @@ def test_ranks_train_like_one_process_with_the_joined_batch(tmp_path, one_proces
     assert tensors(path).keys() == weights.keys()
 
 
-@pytest.mark.parametrize("launcher", ["mpirun", "torchrun"])
-def test_the_gradients_of_two_ranks_are_those_of_the_joined_batch(tmp_path, launcher):
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), ("torchrun", 2)])
+def test_the_gradients_of_ranks_are_those_of_the_joined_batch(tmp_path, launcher, ranks):
     """One update without momentum: the change of the weights is the gradient.
 
     The images are small, so that no element of a maximum or of ReLU changes its side by rounding.
@@ -176,17 +176,39 @@ def test_the_gradients_of_two_ranks_are_those_of_the_joined_batch(tmp_path, laun
 
     before = weights("before", "", 1, "1e-30")
     one = weights("one", "", 1, "0.05")
-    two = weights("two", launcher, 2, "0.05", "--sync-batch-norm", "true")
-    apart = weights("apart", launcher, 2, "0.05")
+    joined = weights("joined", launcher, ranks, "0.05", "--sync-batch-norm", "true")
+    apart = weights("apart", launcher, ranks, "0.05")
     assert len(one) == 20
     for name, start_value in before.items():
         gradient = one[name] - start_value
         norm = np.linalg.norm(gradient)
         assert norm > 0, name
-        assert np.linalg.norm(two[name] - one[name]) <= 1e-4 * norm, name
+        assert np.linalg.norm(joined[name] - one[name]) <= 1e-4 * norm, name
     # With the batch norm of each rank the gradients are others.
     name = "features.0.0.weight"
     assert np.linalg.norm(apart[name] - one[name]) > 0.1 * np.linalg.norm(one[name] - before[name])
+
+
+@pytest.mark.parametrize(("launcher", "ranks"), [("mpirun", 2), ("mpirun", 4), long("torchrun", 2)])
+@pytest.mark.parametrize("average", ["0", "0.9"])
+def test_an_evaluation_has_the_statistics_of_its_checkpoint(tmp_path, launcher, ranks, average):
+    path = tmp_path / "model.safetensors"
+    run = [DATA, "--val", DATA, *NETWORK, "--average", average, "--epochs", 1]
+    of_ranks = trained(launcher, ranks, *run, "--batch", 48 // ranks, "--out", path)
+    alone = trained("", 1, *run, "--batch", 48, "--resume", path)  # all steps are done: only evaluates
+    assert alone["samples"] == 0 and alone["steps"] == of_ranks["steps"]
+    assert alone["val_loss"] == pytest.approx(of_ranks["val_loss"], rel=2e-6)
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
+def test_ranks_with_evaluations_and_an_average_resume_bit_equal(tmp_path, launcher):
+    run = [DATA, "--val", DATA, *NETWORK, "--batch", 24, "--epochs", 4, "--average", "0.9"]
+    whole = trained(launcher, 2, *run, "--checkpoint-dir", tmp_path, "--keep-checkpoints", 9)
+    steps = sorted(tmp_path.glob("step-*.safetensors"))
+    resumed = trained(launcher, 2, *run, "--resume", steps[1], "--out", tmp_path / "resumed")
+    assert resumed["val_loss"] == whole["val_loss"]
+    found, expected = tensors(tmp_path / "resumed"), tensors(steps[-1])
+    assert all(np.array_equal(found[name], expected[name]) for name in expected)
 
 
 @pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])

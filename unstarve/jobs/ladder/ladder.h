@@ -12,7 +12,7 @@
 //
 // A step that is measured to be slower, with the whole interval below 1, is also removed from the defaults.
 //
-// Steps that change what is learned (LadderStep::tried_by) come after that, on request. Pairs of whole runs, with and
+// Steps that only whole runs can judge (LadderStep::tried_by) come after that, on request. Pairs of runs, with and
 // without the step and with another seed for each pair, are compared by the time to an accuracy; the step is added to
 // the winner if the whole interval of the ratio is above 1.
 //

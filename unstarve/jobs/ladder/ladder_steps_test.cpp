@@ -65,7 +65,8 @@ TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   CHECK(step("batch size").affects_learning);
   CHECK(step("mixed precision").affects_learning);
   // Steps that are tried on request come last, and each has a word of its own.
-  CHECK(words_to_try() == std::vector<std::string_view>{"accumulate", "average", "progressive"});
+  CHECK(words_to_try() ==
+        std::vector<std::string_view>{"accumulate", "average", "progressive", "smoothing", "lookahead", "resident"});
   for (const LadderStep& one : ladder_steps().last(3)) {
     CHECK_FALSE(one.tried_by.empty());
     CHECK(one.affects_learning);
@@ -210,7 +211,8 @@ TEST_CASE("steps that change what is learned apply on request only") {
   const auto reason = [&](std::string_view name, const Settings& settings) {
     return step(name).not_applicable(where, settings);
   };
-  for (const char* const name : {"gradient accumulation", "average of the weights (EMA)", "progressive image size"}) {
+  for (const char* const name : {"gradient accumulation", "average of the weights (EMA)", "progressive image size",
+                                 "label smoothing", "lookahead", "images on the device"}) {
     INFO(name);
     CHECK(reason(name, base()).empty());
     CHECK_THAT(step(name).not_applicable(context("emulated:h100-resnet50"), base()), Catch::Contains("no network"));
@@ -220,6 +222,15 @@ TEST_CASE("steps that change what is learned apply on request only") {
   CHECK_THAT(reason("progressive image size", settings), Catch::Contains("8 px"));
   settings.train.average = 0.99;
   CHECK_THAT(reason("average of the weights (EMA)", settings), Catch::Contains("already 0.99"));
+  settings.train.label_smoothing = 0.05;
+  CHECK_THAT(reason("label smoothing", settings), Catch::Contains("already 0.05"));
+  settings.train.lookahead.every = 3;
+  CHECK_THAT(reason("lookahead", settings), Catch::Contains("already every 3 updates"));
+  settings.train.resident = Residence::kAuto;
+  CHECK_THAT(reason("images on the device", settings), Catch::Contains("already"));
+  settings.train.resident = Residence::kOff;
+  settings.train.progressive.image_size = 4;
+  CHECK_THAT(reason("images on the device", settings), Catch::Contains("changes during the run"));
   where.samples = 8 * 2 * 32 - 1;
   CHECK_THAT(reason("gradient accumulation", base()), Catch::Contains("8 updates of 64"));
   where = context("cpu");
@@ -246,6 +257,9 @@ TEST_CASE("steps that change what is learned follow the optimiser, the data and 
     CHECK(decay >= 0.9);
     CHECK(decay <= 0.9999);
   }
+  CHECK(candidate("label smoothing").train.label_smoothing == 0.1);
+  CHECK(candidate("lookahead").train.lookahead.every == 5);
+  CHECK(candidate("images on the device").train.resident == Residence::kOn);
   for (const auto& [full, first] : {std::pair{224, 160}, {192, 128}, {176, 128}, {32, 24}, {28, 20}}) {
     settings.train.image_size = full;
     CHECK(candidate("progressive image size").train.progressive.image_size == first);

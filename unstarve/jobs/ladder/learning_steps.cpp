@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "unstarve/jobs/ladder/candidates.h"
+#include "unstarve/train/resident_source.h"
 #include "unstarve/train/settings_fields.h"
 
 namespace unstarve {
@@ -77,6 +78,53 @@ Candidates progressive(const LadderContext&, const Settings& current) {
                 [&](Settings& s) { s.train.progressive.image_size = first; });
 }
 
+// Wrong answers with high confidence cost less: steadier training of noisy labels.
+constexpr std::string_view kTrySmoothing = "smoothing";
+constexpr double kSmoothing = 0.1;  // Szegedy et al., arXiv:1512.00567
+
+std::string no_smoothing(const LadderContext& context, const Settings& current) {
+  if (std::string reason = not_requested(context, kTrySmoothing); !reason.empty()) return reason;
+  return current.train.label_smoothing > 0 ? fmt::format("already {}", current.train.label_smoothing) : "";
+}
+
+Candidates smoothing(const LadderContext&, const Settings& current) {
+  return edited(current, fmt::format("no label smoothing -> {}", kSmoothing),
+                [](Settings& s) { s.train.label_smoothing = kSmoothing; });
+}
+
+// The weights move towards their slow average every few updates.
+constexpr std::string_view kTryLookahead = "lookahead";
+constexpr int kLookaheadUpdates = 5;  // Zhang et al., arXiv:1907.08610
+
+std::string no_lookahead(const LadderContext& context, const Settings& current) {
+  if (std::string reason = not_requested(context, kTryLookahead); !reason.empty()) return reason;
+  const int every = current.train.lookahead.every;
+  return every > 0 ? fmt::format("already every {} updates", every) : "";
+}
+
+Candidates lookahead(const LadderContext&, const Settings& current) {
+  return edited(current, fmt::format("no lookahead -> every {} updates", kLookaheadUpdates),
+                [](Settings& s) { s.train.lookahead.every = kLookaheadUpdates; });
+}
+
+// Decoded images stay on the device, which makes the batches: nothing is loaded after the first epoch.
+constexpr std::string_view kTryResident = "resident";
+
+std::string no_residence(const LadderContext& context, const Settings& current) {
+  if (!context.has_network()) return kNoNetwork;
+  if (std::ranges::find(context.tried, kTryResident) == context.tried.end())
+    return "needs whole runs; --try resident --val DATA compares the time to an accuracy";
+  if (current.train.resident != Residence::kOff) return "already on the device";
+  if (current.train.progressive.image_size > 0 || current.train.progressive.augmentation < 1)
+    return "image size or augmentation changes during the run";
+  return why_not_resident(current.pipeline);
+}
+
+Candidates residence(const LadderContext&, const Settings& current) {
+  return edited(current, "images are loaded -> stay on the device",
+                [](Settings& s) { s.train.resident = Residence::kOn; });
+}
+
 }  // namespace
 
 const LadderStep kAccumulationStep{.name = "gradient accumulation",
@@ -99,5 +147,25 @@ const LadderStep kProgressiveStep{.name = "progressive image size",
                                   .candidates = progressive,
                                   .copy = copy_member<&Settings::train, &TrainSettings::progressive>,
                                   .tried_by = kTryProgressive};
+
+const LadderStep kSmoothingStep{.name = "label smoothing",
+                                .affects_learning = true,
+                                .not_applicable = no_smoothing,
+                                .candidates = smoothing,
+                                .copy = copy_member<&Settings::train, &TrainSettings::label_smoothing>,
+                                .tried_by = kTrySmoothing};
+
+const LadderStep kLookaheadStep{.name = "lookahead",
+                                .affects_learning = true,
+                                .not_applicable = no_lookahead,
+                                .candidates = lookahead,
+                                .copy = copy_member<&Settings::train, &TrainSettings::lookahead>,
+                                .tried_by = kTryLookahead};
+
+const LadderStep kResidentStep{.name = "images on the device",
+                               .not_applicable = no_residence,
+                               .candidates = residence,
+                               .copy = copy_member<&Settings::train, &TrainSettings::resident>,
+                               .tried_by = kTryResident};
 
 }  // namespace unstarve

@@ -251,6 +251,16 @@ Settings load_settings(const std::filesystem::path& path, const std::string& rec
   return read_settings(read_text_file(path), path.string(), recipe, /*here=*/true);
 }
 
+TrainSettings load_train_settings(const std::filesystem::path& path, const TrainSettings& defaults) {
+  YamlMap map = YamlMap::parse(read_text_file(path), path.string());
+  TrainSettings train = defaults;
+  read_train(map.map("train"), train);
+  if (!map.map("train").map("optimiser").has("form") && !has_fused_form(train.optimiser.name))
+    train.optimiser.form = UpdateForm::kForeach;
+  check_node(map, [&] { check_settings(train); });
+  return train;
+}
+
 std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings) {
   if (settings.host.affinity == Affinity::kNone || settings.train.device != "cpu") return nullptr;
   return std::make_unique<CpuSplit>(settings.train.operator_threads);

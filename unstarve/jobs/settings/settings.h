@@ -44,6 +44,10 @@ struct Settings {
 // Of a file for this machine: other faults of the file are reported together with an allocator that is missing here.
 [[nodiscard]] Settings load_settings(const std::filesystem::path& path, const std::string& recipe = "");
 
+// The section `train` of a settings file without faults. Keys that it does not name have the values of `defaults`; the
+// form of the update then fits the optimiser.
+[[nodiscard]] TrainSettings load_train_settings(const std::filesystem::path& path, const TrainSettings& defaults);
+
 // The split of CPUs that host.affinity requests for a network on the CPU; null: none. Throws as CpuSplit.
 [[nodiscard]] std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings);
 

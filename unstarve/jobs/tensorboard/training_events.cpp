@@ -29,6 +29,7 @@ void TrainingEvents::update(const TrainHistory& history) {
     const EvaluationPoint& point = history.evaluations[evaluations_];
     file_.scalar("val/accuracy", point.step, point.accuracy);
     file_.scalar("val/loss", point.step, point.loss);
+    if (point.accuracy_top5) file_.scalar("val/accuracy_top5", point.step, *point.accuracy_top5);
   }
 }
 

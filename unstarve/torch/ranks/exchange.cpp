@@ -149,10 +149,7 @@ class GroupExchange final : public Exchange {
   GroupExchange(Group group, torch::nn::Module& network, torch::Device device)
       : group_(std::move(group)), parameters_(network.parameters()), times_(device) {
     c10d::verify_params_across_processes(group_, parameters_, {});
-    for (const torch::Tensor& buffer : network.buffers()) {
-      buffers_.push_back(buffer);
-      if (buffer.is_floating_point()) statistics_.push_back(buffer);
-    }
+    for (const torch::Tensor& buffer : network.buffers()) buffers_.push_back(buffer);
     Tensors trained;
     for (const torch::Tensor& parameter : parameters_)
       if (parameter.requires_grad()) trained.push_back(parameter);
@@ -174,18 +171,18 @@ class GroupExchange final : public Exchange {
   }
   void before_backward() override { reducer_->prepare_for_backward({}); }
 
-  void average_statistics() override {
-    if (statistics_.empty()) return;
+  void average(std::span<torch::Tensor> tensors) override {
+    if (tensors.empty()) return;
     const torch::NoGradGuard no_grad;
     Tensors flat;
-    for (const torch::Tensor& statistic : statistics_) flat.push_back(statistic.flatten());
+    for (const torch::Tensor& tensor : tensors) flat.push_back(tensor.flatten());
     Tensors all{torch::cat(flat)};
     group_->allreduce(all)->wait();
     all[0].div_(group_->getSize());
     std::int64_t first = 0;
-    for (torch::Tensor& statistic : statistics_) {
-      statistic.copy_(all[0].narrow(0, first, statistic.numel()).view_as(statistic));
-      first += statistic.numel();
+    for (torch::Tensor& tensor : tensors) {
+      tensor.copy_(all[0].narrow(0, first, tensor.numel()).view_as(tensor));
+      first += tensor.numel();
     }
   }
 
@@ -224,7 +221,6 @@ class GroupExchange final : public Exchange {
   Group group_;
   const Tensors parameters_;
   Tensors buffers_;
-  Tensors statistics_;  // those of floating point: running means and variances
   BucketTimes times_;
   std::unique_ptr<c10d::Reducer> reducer_;
   const SumOverRanks sum_over_ranks_ = [this](torch::Tensor& values) {

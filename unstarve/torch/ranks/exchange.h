@@ -33,8 +33,8 @@ class Exchange {
   // backward() the gradients are the means over all ranks.
   virtual void before_forward() = 0;
   virtual void before_backward() = 0;
-  // Replaces running means and variances by their means over all ranks.
-  virtual void average_statistics() = 0;
+  // Replaces tensors of one floating-point type by their means over all ranks.
+  virtual void average(std::span<torch::Tensor> tensors) = 0;
   // Replaces a tensor on any device by its sum over all ranks. It must not outlive this object.
   [[nodiscard]] virtual const SumOverRanks& sum_over_ranks() const = 0;
   // In host memory.

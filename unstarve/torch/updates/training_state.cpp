@@ -1,7 +1,10 @@
 #include "unstarve/torch/updates/training_state.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +19,8 @@
 namespace unstarve {
 namespace {
 
+constexpr const char* kVersionKey = "unstarve.version";
+constexpr const char* kVersion = "1";  // of names and meanings of tensors and metadata
 constexpr const char* kStepKey = "unstarve.step";
 constexpr const char* kDataKey = "unstarve.data";
 constexpr const char* kOptimiserKey = "unstarve.optimiser";
@@ -33,7 +38,14 @@ class TorchSnapshot final : public TrainSnapshot {
   [[nodiscard]] bool load(std::span<const StateEntry> entries) const { return copy_.load(entries); }
   [[nodiscard]] std::int64_t steps() const { return steps_; }
   void write(const std::filesystem::path& path) const override {
-    translate_errors("saving " + path.string(), [&] { copy_.write(path); });
+    translate_errors("saving " + path.string(), [&] {
+      if (const std::string name = copy_.not_finite(); !name.empty())
+        throw Error(ErrorKind::kCheck,
+                    fmt::format("write {}: tensor \"{}\" contains NaN or infinity; expected finite numbers. Lower the "
+                                "learning rate",
+                                path.string(), name));
+      copy_.write(path);
+    });
   }
 
  private:
@@ -46,6 +58,15 @@ std::int64_t step_number(const std::string& text, const std::filesystem::path& p
   if (number && *number >= 0) return *number;
   throw Error(ErrorKind::kInput,
               fmt::format("loading weights {}: {} is \"{}\"; expected a step number", path.string(), kStepKey, text));
+}
+
+// Checkpoints of before version 1 lack the key and have its layout.
+void check_version(const SafetensorsHeader& header, const std::string& origin) {
+  const auto found = header.metadata.find(kVersionKey);
+  if (found == header.metadata.end() || found->second == kVersion) return;
+  throw Error(ErrorKind::kInput, fmt::format("loading weights {}: found a checkpoint of version \"{}\"; expected {}. "
+                                             "Continue with the version of unstarve that wrote it",
+                                             origin, found->second, kVersion));
 }
 
 }  // namespace
@@ -92,6 +113,20 @@ void TrainingState::weights_replaced() {
   prepared_ = network_->prepared();
 }
 
+std::vector<torch::Tensor> TrainingState::statistics() const {
+  std::vector<torch::Tensor> result;
+  std::set<std::string> names;
+  for (const auto& buffer : network_->named_buffers()) {
+    if (!buffer.value().is_floating_point()) continue;
+    result.push_back(buffer.value());
+    names.insert(buffer.key());
+  }
+  if (!average_) return result;
+  for (const StateEntry& entry : average_->averages())
+    if (names.contains(entry.name)) result.push_back(entry.tensor);
+  return result;
+}
+
 std::vector<StateEntry> TrainingState::entries() {
   use_average(false);
   std::vector<StateEntry> entries = network_state(*network_);
@@ -115,8 +150,10 @@ std::vector<StateEntry> TrainingState::entries() {
 }
 
 std::unique_ptr<TrainSnapshot> TrainingState::snapshot(const TrainProgress& progress) {
-  std::map<std::string, std::string> metadata{
-      {"format", "pt"}, {kStepKey, std::to_string(progress.step)}, {kOptimiserKey, optimiser_word()}};
+  std::map<std::string, std::string> metadata{{"format", "pt"},
+                                              {kVersionKey, kVersion},
+                                              {kStepKey, std::to_string(progress.step)},
+                                              {kOptimiserKey, optimiser_word()}};
   if (!progress.data.empty()) metadata[kDataKey] = progress.data;
   if (!model_.empty()) metadata[kModelKey] = model_;
   if (progress.normalisation) metadata[infer::kNormalisationKey] = infer::text_of(*progress.normalisation);
@@ -152,7 +189,9 @@ TrainProgress TrainingState::restore(const std::filesystem::path& path) {
   }
   progress.step = step_number(step->second, path);
   if (const auto data = header.metadata.find(kDataKey); data != header.metadata.end()) progress.data = data->second;
+  check_version(header, path.string());
   check_optimiser(header, path.string());
+  check_parts(header, path.string());
   if (!pruner_ && keeps_zeros_of(header)) add_pruner({});
   check_pruning(header, path.string());
   check_quantisation(header, path.string());
@@ -221,6 +260,31 @@ void TrainingState::check_optimiser(const SafetensorsHeader& header, const std::
               fmt::format("loading weights {}: the checkpoint has the state of the optimiser {}; expected {}. "
                           "Continue with --optimiser {}, or load only the weights with --weights",
                           origin, stored->second, expected, stored->second));
+}
+
+// The same for the parts that depend on settings.
+void TrainingState::check_parts(const SafetensorsHeader& header, const std::string& origin) const {
+  struct Part {
+    const char* name;
+    const char* prefix;  // of its tensors
+    bool expected;
+    const char* flag;
+  };
+  const std::array<Part, 3> parts{
+      {{"a moving average", "average.", average_.has_value(), "--average"},
+       {"the state of lookahead", "lookahead.", lookahead_.has_value(), "--lookahead"},
+       {"the scale of a loss in float16", "loss_scaler.", scaler_.has_value(), "--precision float16"}}};
+  for (const Part& part : parts) {
+    const bool found = std::ranges::any_of(
+        header.tensors, [&](const StoredTensor& tensor) { return tensor.name.starts_with(part.prefix); });
+    if (found == part.expected) continue;
+    throw Error(
+        ErrorKind::kInput,
+        fmt::format("loading weights {}: the checkpoint has {}{}; expected {}. Continue {} {}, or load only the "
+                    "weights with --weights",
+                    origin, found ? "" : "not ", part.name, found ? "none" : "it", found ? "with" : "without",
+                    part.flag));
+  }
 }
 
 std::string TrainingState::prune_text() const { return to_text(pruner_ ? pruner_->settings() : PruneSettings()); }

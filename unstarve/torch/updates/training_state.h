@@ -51,6 +51,8 @@ class TrainingState {
   void update_averages(double share);
   // After other changes of the weights: averages begin again with the present ones.
   void weights_replaced();
+  // Running means and variances of the network, and their moving averages.
+  [[nodiscard]] std::vector<torch::Tensor> statistics() const;
   // Network::prepared(), without waiting for the device.
   [[nodiscard]] bool prepared() const { return prepared_; }
 
@@ -75,6 +77,7 @@ class TrainingState {
                                 const LoadOptions& options = {});
   [[nodiscard]] std::string optimiser_word() const;
   void check_optimiser(const SafetensorsHeader& header, const std::string& origin) const;
+  void check_parts(const SafetensorsHeader& header, const std::string& origin) const;
   void add_pruner(const PruneSettings& settings);
   [[nodiscard]] bool keeps_zeros_of(const SafetensorsHeader& header) const;
   [[nodiscard]] std::string prune_text() const;
