@@ -178,7 +178,7 @@ enum class CacheWhat {
   kNothing,
   kEncoded,  // encoded records, in memory
   kPixels,   // decoded pixels after deterministic operations, in memory or in a file
-  kAuto,     // the fastest of these (or no cache), by measurements of some samples (passes/cache_trial.h)
+  kAuto,     // the fastest of these (or no cache), by measurements of some samples (executor/cache_trial.h)
 };
 
 struct CacheSpec {
