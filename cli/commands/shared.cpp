@@ -282,7 +282,7 @@ void check_no_input(const Arguments& arguments, const std::string& option, const
     std::erase_if(inputs, [](const std::string& input) { return std::filesystem::path(input).extension() == ".yaml"; });
   }
   for (const std::string& input : inputs) {
-    // A name before the path, as in "net=w.safetensors", and the options of a data set, as in "d.parquet#label=x".
+    // A name before the path, as in "net=w.safetensors", and the options of a dataset, as in "d.parquet#label=x".
     for (const std::string& path : {input, input.substr(input.find('=') + 1), input.substr(0, input.find('#'))}) {
       std::error_code none;
       if (std::filesystem::equivalent(file, path, none))

@@ -49,8 +49,8 @@ void PackPlan::cut(double bytes_per_record, double shard_bytes) {
   for (std::size_t split = 0; split < splits_.size(); ++split) {
     const std::uint64_t records = splits_[split].ids.size();
     if (records == 0) continue;
-    const double wanted = std::round(static_cast<double>(records) * bytes_per_record / shard_bytes);
-    const auto count = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(records)));
+    const double needed = std::round(static_cast<double>(records) * bytes_per_record / shard_bytes);
+    const auto count = static_cast<std::uint64_t>(std::clamp(needed, 1.0, static_cast<double>(records)));
     const std::uint64_t each = records / count, rest = records % count;
     std::uint64_t begin = 0;
     for (std::uint64_t number = 0; number < count; ++number) {

@@ -34,7 +34,7 @@ void ErrorPolicy::note_bad(std::uint64_t id, std::uint32_t epoch, const std::str
 }
 
 std::uint64_t ErrorPolicy::replacement(std::uint64_t id, std::uint64_t attempts) const {
-  if (attempts + 1 == resources_.samples->size()) throw input_error("no sample of the data set can be read");
+  if (attempts + 1 == resources_.samples->size()) throw input_error("no sample of the dataset can be read");
   return resources_.samples->next(id);
 }
 
