@@ -19,7 +19,7 @@ int run_batch_find_command(const Arguments& arguments, const std::string& comman
   require_one_process("batch-find");
   check_outputs(arguments, {"--report"});
   BatchFindOptions options;
-  options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other verbs
+  options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other commands
   options.target = parse_target(options.settings.train.device);
   options.from = static_cast<int>(arguments.integer("--from", options.from, 1, kLargestBatch));
   options.to = static_cast<int>(arguments.integer("--to", options.to, 1, kLargestBatch));

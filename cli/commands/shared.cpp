@@ -130,13 +130,13 @@ PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const 
   return spec;
 }
 
-void reject_spec(const std::string& verb, const std::string& data) {
+void reject_spec(const std::string& command, const std::string& data) {
   if (detect_spec(data).kind == SpecKind::kNone) return;
   const PipelineSpec spec = load_pipeline(data);
   throw Error(ErrorKind::kArgument,
               fmt::format("{} {}: found a spec; expected data. {} copies all stored records and ignores filters and "
                           "operations. Pass {}",
-                          verb, data, verb,
+                          command, data, command,
                           spec.mix.empty() ? "its source: " + shown_name(spec.source.path)
                                            : "its sources one by one: " + name_of_sources(spec)));
 }
@@ -261,9 +261,9 @@ void reject_emulated(const Arguments& arguments) {
                 "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
 }
 
-void require_one_process(const std::string& verb) {
+void require_one_process(const std::string& command) {
   if (launcher_of_environment() != Launcher::kNone)
-    throw Error(ErrorKind::kArgument, verb +
+    throw Error(ErrorKind::kArgument, command +
                                           ": found several processes of a launcher; expected one process. Start it "
                                           "without torchrun, mpirun or srun");
 }
