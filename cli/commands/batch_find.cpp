@@ -62,7 +62,7 @@ Command batch_find_command() {
       option = {"--memory-limit", "SIZE", "available memory",
                 "memory limit of the process; sizes are measured up to 85 % of it: 500MB, 2GiB"};
     if (std::string_view(option.name) == "--batch")
-      option.help = "batch size for which the learning rate of the settings is meant";
+      option.help = "batch size that the learning rate of the settings refers to";
   }
   return command;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -38,7 +38,8 @@ PackPlan::PackPlan(const Dataset& data, const PackKeys& keys, const PackOptions&
     splits_[split].ids.push_back(id);
     ++records_;
   }
-  if (records_ == 0) throw Error(ErrorKind::kInput, "pack: no record is left: --exclude lists all of them");
+  if (records_ == 0)
+    throw input_error("pack: --exclude lists all {} records; expected at least one other record", excluded_);
   for (Split& split : splits_) {
     if (options.shuffle && !split.ids.empty()) split.order.emplace(split.ids.size(), options.seed, 0);
   }

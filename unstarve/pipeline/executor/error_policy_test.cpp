@@ -77,7 +77,7 @@ TEST_CASE("error policy: skip marks the sample, replace takes the next good one,
 
 TEST_CASE("error policy: replace fails if no sample is good") {
   Policy p(OnError::kReplace, {0, 1, 2, 3, 4, 5, 6, 7});
-  CHECK_THROWS_WITH(p.make(3), "no sample of the dataset can be read");
+  CHECK_THROWS_WITH(p.make(3), "errors: replace: all 8 samples are bad; expected at least one good sample");
 }
 
 TEST_CASE("error policy: all workers throw the same error once there are too many bad samples") {
