@@ -1,5 +1,5 @@
-// Curves over a logarithmic or linear axis: lines, dashed lines and dots with confidence intervals, and marks as vertical lines.
-// Points beyond the axes are not shown, and lines are cut off.
+// Curves over a logarithmic or linear axis: lines, dashed lines and dots with confidence intervals, and marks as
+// vertical lines. Points beyond the axes are not shown, and lines are cut off.
 const GIGABYTE = 2 ** 30;
 const CURVE_UNITS = {
   number: { factor: 1, label: (value) => signed(value) },
