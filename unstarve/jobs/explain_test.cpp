@@ -71,7 +71,7 @@ TEST_CASE("the number of threads is reported with its limit") {
   settings.pipeline.execution.cpu_limit = 3;
   CHECK(threads({8, 8, 0, 1, 1}).value == "3");
   CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("initially execution.cpu_limit 3"));
-  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("initially"));
+  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("then autotuned"));
   settings.pipeline.execution = {};
   settings.pipeline.execution.autotune = false;
   CHECK(threads({8, 8, 0, 1, 1}).value == "8");
