@@ -11,6 +11,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
