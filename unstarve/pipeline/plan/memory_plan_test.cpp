@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {

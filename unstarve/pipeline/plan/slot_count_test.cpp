@@ -7,6 +7,7 @@
 
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/delivery/exact_delivery.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {

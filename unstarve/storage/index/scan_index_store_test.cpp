@@ -211,7 +211,7 @@ TEST_CASE("threads and processes add to one file", "[storage]") {
   {
     std::vector<std::jthread> threads;
     for (std::uint64_t t = 0; t < 2; ++t)
-      threads.empath_back([&, t] {
+      threads.emplace_back([&, t] {
         for (std::uint64_t id = 1 + 2 * t; id < kRecords; id += 4) store->put(id, some_scan_index(id));
       });
   }
