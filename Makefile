@@ -54,14 +54,15 @@ test-long: setup  ## run the tests that take minutes each, and those of arm64
 	@ctest --preset release -C long -R '[.]long$$'
 	@$(MAKE) arm64
 
-test-frameworks: setup  ## run the tests with Lightning, JAX, TensorFlow, timm, DALI ... in environments of their own (10 GB)
+test-frameworks: setup  ## run the tests with Lightning, JAX, TensorFlow, timm, DALI ... in other environments (10 GB)
 	$(configure)
 	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/test_frameworks.sh build
 
 bench: setup build  ## compare with other loaders in interleaved runs: make bench [ONLY=regex]
 	@cmake --build build --target unstarve_peer_bench -j $(JOBS)
-	@if ninja -C build -t targets all | grep -q 'tests/tools/remote_probe:'; then cmake --build build --target tests/tools/remote_probe -j $(JOBS); fi
+	@if ninja -C build -t targets all | grep -q 'tests/tools/remote_probe:'; then \
+	  cmake --build build --target tests/tools/remote_probe -j $(JOBS); fi
 	@.venv/bin/python bench/run.py --only '$(ONLY)'
 
 sanitize: setup  ## run tests and fuzz corpora under ASan and UBSan, threaded tests under TSan
@@ -88,5 +89,5 @@ lint:  ## check layers, words, line lengths, format and clang-tidy without chang
 	@JOBS=$(JOBS) ONLY='$(ONLY)' tools/lint.sh
 
 clean:  ## remove all build folders, but not .venv
-	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64 build-cuda-torch \
-	  build-wheel* dist
+	@rm -rf build build-debug build-light build-asan build-tsan build-fuzz build-fuzz-guard build-lint build-arm64 \
+	  build-cuda-torch build-wheel* dist

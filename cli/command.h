@@ -1,6 +1,6 @@
 #pragma once
-// The command table: every verb with its options and help. The parser, --help, the manual page and the shell completion
-// are generated from it, so that they always agree.
+// The command table: every command with its options and help. The parser, --help, the manual page and the shell
+// completion are generated from it, so that they always agree.
 //
 // Commands are thin: they parse options, call a job and print the result.
 // Threads: one. Failure: Error, which main() maps to an exit code.
@@ -20,7 +20,7 @@ namespace unstarve::cli {
 inline constexpr int kDone = 0, kCheckFailed = 1, kWrongUsage = 2, kBadInput = 3, kMissingComponent = 4;
 
 // What the shell completes for a value.
-enum class Completes { kNothing, kPath, kDevice, kModel, kVerb };
+enum class Completes { kNothing, kPath, kDevice, kModel, kCommand };
 
 struct Option {
   const char* name;      // "--seconds", or "DATA" for a positional argument

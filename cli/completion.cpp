@@ -32,7 +32,7 @@ std::string values_of(const Option& option) {
   if (option.choices[0] != '\0') return option.choices;
   if (option.completes == Completes::kModel) return models();
   if (option.completes == Completes::kDevice) return devices();
-  return option.completes == Completes::kVerb ? verbs() : "";
+  return option.completes == Completes::kCommand ? verbs() : "";
 }
 
 std::string escaped(std::string_view text, std::string_view special) {

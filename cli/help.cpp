@@ -7,7 +7,7 @@
 namespace unstarve::cli {
 namespace {
 
-constexpr std::size_t kTermColumns = 24;  // width of a verb or an option, including blanks
+constexpr std::size_t kTermColumns = 24;  // width of a command or an option, including blanks
 
 // One entry, "  --seconds S           duration of the measurement [default: 20]", wrapped. The text of a term that is
 // too long for its column begins on the next line.

@@ -15,7 +15,7 @@ inline constexpr std::size_t kHelpColumns = 100;
 
 // Text of `unstarve --help`.
 [[nodiscard]] std::string program_help();
-// Text of `unstarve VERB --help`.
+// Text of `unstarve COMMAND --help`.
 [[nodiscard]] std::string verb_help(const Command& command);
 
 }  // namespace unstarve::cli

@@ -208,7 +208,7 @@ int run_program(int argc, char** argv, Start start) {
   // Exceeding a file size limit and writing to a closed pipe become errors of the write.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
-  if (argc == 2 && std::string_view(argv[1]) == kMeasureVerb) {
+  if (argc == 2 && std::string_view(argv[1]) == kMeasureCommand) {
     const int answers = own_output();
     return answers < 0 ? kCheckFailed : serve_measurements(STDIN_FILENO, answers);
   }

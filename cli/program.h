@@ -11,8 +11,8 @@ namespace unstarve::cli {
 // applied start_environment().
 enum class Start { kAsItIs, kApplyHostSettings };
 
-// Parses the command line with the command table, runs the verb and prints its result or error; returns the exit code.
-// Changes the handlers of SIGINT, SIGTERM, SIGXFSZ and SIGPIPE. Call it once per process.
+// Parses the command line with the command table, runs the command and prints its result or error; returns the exit
+// code. Changes the handlers of SIGINT, SIGTERM, SIGXFSZ and SIGPIPE. Call it once per process.
 [[nodiscard]] int run_program(int argc, char** argv, Start start = Start::kAsItIs);
 
 // The environment for the host settings of the command line. Nothing if the command line is invalid or requests help

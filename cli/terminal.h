@@ -52,7 +52,7 @@ class Notices {
   Notices& operator=(const Notices&) = delete;
 
  private:
-  std::set<std::string> seen_;   // verbs may open the same data more than once
+  std::set<std::string> seen_;   // commands may open the same data more than once
   std::set<std::string> kinds_;  // of which one has been shown
 };
 

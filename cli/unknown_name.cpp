@@ -54,10 +54,10 @@ std::string unknown_name(std::span<const std::string_view> words) {
   for (const Command& command : commands()) names.emplace_back(command.name);
   if (words.empty()) return fmt::format("expected a command: {}", fmt::join(names, ", "));
   if (words.front().starts_with('-')) return "";
-  const auto verb = std::ranges::find(names, words.front());
-  if (verb == names.end()) return describe("unknown command", words.front(), names);
+  const auto found = std::ranges::find(names, words.front());
+  if (found == names.end()) return describe("unknown command", words.front(), names);
 
-  const Command& command = commands()[static_cast<std::size_t>(verb - names.begin())];
+  const Command& command = commands()[static_cast<std::size_t>(found - names.begin())];
   std::vector<std::string_view> options{"--help"};
   for (const Option& option : command.options)
     if (!option.positional()) options.emplace_back(option.name);

@@ -12,17 +12,18 @@ endif()
 
 file(GLOB UNSTARVE_ARROW_PYTHON_FOUND ${PROJECT_SOURCE_DIR}/.venv/bin/python)
 set(UNSTARVE_ARROW_PYTHON "${UNSTARVE_ARROW_PYTHON_FOUND}" CACHE FILEPATH "the Python whose pyarrow is built against")
-set(arrow_places)
+set(arrow_paths)
 if(UNSTARVE_ARROW_PYTHON)
   execute_process(
-    COMMAND ${UNSTARVE_ARROW_PYTHON} -c "import pyarrow; print(*pyarrow.__version__.split('.')[:2], pyarrow.get_include(), *pyarrow.get_library_dirs(), sep=';')"
-    OUTPUT_VARIABLE arrow_places OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    COMMAND ${UNSTARVE_ARROW_PYTHON} -c "import pyarrow as pa
+print(*pa.__version__.split('.')[:2], pa.get_include(), *pa.get_library_dirs(), sep=';')"
+    OUTPUT_VARIABLE arrow_paths OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
-if(arrow_places)
-  list(POP_FRONT arrow_places major minor arrow_include)
+if(arrow_paths)
+  list(POP_FRONT arrow_paths major minor arrow_include)
   foreach(name arrow parquet)
     set(${name}_library)
-    foreach(folder ${arrow_places})
+    foreach(folder ${arrow_paths})
       file(GLOB found ${folder}/lib${name}.so.*)
       list(FILTER found INCLUDE REGEX "\\.so\\.[0-9]+$")
       list(APPEND ${name}_library ${found})
@@ -46,6 +47,7 @@ if(arrow_places)
   endif()
 endif()
 if(UNSTARVE_PARQUET STREQUAL "ON" AND NOT UNSTARVE_HAS_PARQUET)
-  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries was found: run `make setup`, or set UNSTARVE_ARROW_PYTHON")
+  message(FATAL_ERROR "UNSTARVE_PARQUET=ON, but no pyarrow with its C++ libraries was found: "
+                      "run `make setup`, or set UNSTARVE_ARROW_PYTHON")
 endif()
 message(STATUS "unstarve: Parquet ${UNSTARVE_HAS_PARQUET}")

@@ -22,14 +22,14 @@ function(unstarve_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# unstarve_compile_quickly(TARGET): -O1, which compiles in 70 % of the time. For code that runs a few times per command: jobs
-# and the command line. Work per sample, step or event is in the folders below them.
+# unstarve_compile_quickly(TARGET): -O1, which compiles in 70 % of the time. For code that runs a few times per command:
+# jobs and the command line. Work per sample, step or event is in the folders below them.
 function(unstarve_compile_quickly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# Of all tests. Operator threads sleep between two operators: several tests run at a time, and threads that wait in a loop
-# take the CPUs from the threads for which they wait.
+# Of all tests. Operator threads sleep between two operators: several tests run at a time, and threads that wait in a
+# loop take the CPUs from the threads for which they wait.
 set(UNSTARVE_TEST_ENVIRONMENT OMP_WAIT_POLICY=passive)
 
 # main() of the test programs. Compiled once: Catch2's own code takes longer than most tests.
@@ -59,14 +59,19 @@ endfunction()
 # unstarve_folder(NAME [USES folders...] [LINK targets...] [TORCH] [CUDA])
 #
 # Makes the library unstarve_NAME of unstarve/NAME/**.cpp and the test program unstarve_NAME_test of its **_test.cpp.
-# Files are found by glob, so no test is left out. TORCH links libtorch. CUDA adds the folder cuda/ if the build has CUDA;
-# torch/cuda/ needs a CUDA package of libtorch too.
+# Files are found by glob, so no test is left out. TORCH links libtorch. CUDA adds the folder cuda/ if the build has
+# CUDA; torch/cuda/ needs a CUDA package of libtorch too.
 #
-# Files named *_absent.cpp replace the files of a component that the build lacks: train/trainer_absent.cpp and
-# infer/import/torch_import_absent.cpp, infer/engines/libtorch_absent.cpp without libtorch; device/cuda_absent.cpp, ops/gpu/launch_absent.cpp and models/kernels/batch_norm_device_absent.cpp without CUDA;
-# torch/graphs/recorder_absent.cpp without a CUDA package of libtorch; storage/remote/remote_absent.cpp instead
-# of storage/remote/ without libcurl; storage/formats/parquet/arrow_absent.cpp instead of the other arrow_*.cpp and
-# parquet_module.cpp without Arrow; infer/engines/openvino_absent.cpp without OpenVINO. With Arrow and OpenVINO, the files that include their headers are modules (cmake/Modules.cmake).
+# Files named *_absent.cpp replace the files of a component that the build lacks:
+#
+#   libtorch           train/trainer_absent.cpp, infer/import/torch_import_absent.cpp, infer/engines/libtorch_absent.cpp
+#   CUDA               device/cuda_absent.cpp, ops/gpu/launch_absent.cpp, models/kernels/batch_norm_device_absent.cpp
+#   libtorch for CUDA  torch/graphs/recorder_absent.cpp
+#   libcurl            storage/remote/remote_absent.cpp, instead of storage/remote/
+#   Arrow              storage/formats/parquet/arrow_absent.cpp, instead of the other arrow_*.cpp and parquet_module.cpp
+#   OpenVINO           infer/engines/openvino_absent.cpp
+#
+# With Arrow and OpenVINO, the files that include their headers are modules (cmake/Modules.cmake).
 function(unstarve_folder name)
   cmake_parse_arguments(arg "TORCH;CUDA" "" "USES;LINK" ${ARGN})
   set(dir ${PROJECT_SOURCE_DIR}/unstarve/${name})

@@ -6,8 +6,8 @@
 #   libunstarve_mpi.so        ranks/module.cpp with MPI
 #   libunstarve_cupti.so      diagnose/cupti/module.cpp, which CUDA and NVTX load into programs that watch starts
 #
-# They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module contains
-# the parts of core/ that it uses and exports one function, or two (cmake/module.map).
+# They are located by the run path: the top of the build folder, or UNSTARVE_MODULE_FOLDER of an installation. A module
+# contains the parts of core/ that it uses and exports one function, or two (cmake/module.map).
 include(GNUInstallDirs)
 if(DEFINED SKBUILD)  # in the Python package
   set(UNSTARVE_PROGRAM_FOLDER unstarve/bin)
@@ -80,8 +80,11 @@ function(unstarve_add_arrow_module)
   unstarve_module(arrow ${UNSTARVE_ARROW_FOLDER} ${parquet}/columns.cpp)
   target_link_libraries(unstarve_arrow_module PRIVATE unstarve_arrow)
   set_source_files_properties(${parquet}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
-  set_source_files_properties(${parquet}/arrow_module.cpp PROPERTIES COMPILE_DEFINITIONS
-    "${stamp};UNSTARVE_ARROW_VERSION=\"${UNSTARVE_ARROW_VERSION}\";UNSTARVE_ARROW_LIBRARY=\"${UNSTARVE_ARROW_LIBRARY}\";UNSTARVE_PARQUET_LIBRARY=\"${UNSTARVE_PARQUET_LIBRARY}\"")
+  set(definitions ${stamp})
+  foreach(name UNSTARVE_ARROW_VERSION UNSTARVE_ARROW_LIBRARY UNSTARVE_PARQUET_LIBRARY)
+    list(APPEND definitions "${name}=\"${${name}}\"")
+  endforeach()
+  set_source_files_properties(${parquet}/arrow_module.cpp PROPERTIES COMPILE_DEFINITIONS "${definitions}")
 endfunction()
 
 function(unstarve_add_openvino_module)
@@ -91,8 +94,12 @@ function(unstarve_add_openvino_module)
   target_include_directories(unstarve_openvino_module SYSTEM PRIVATE ${UNSTARVE_OPENVINO_FOLDER}/include)
   target_link_libraries(unstarve_openvino_module PRIVATE unstarve_core unstarve_libopenvino)
   set_source_files_properties(${engines}/module.cpp PROPERTIES COMPILE_DEFINITIONS ${stamp})
-  set_source_files_properties(${engines}/openvino_module.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS
-    "${stamp};UNSTARVE_OPENVINO_VERSION=\"${UNSTARVE_OPENVINO_VERSION}\";UNSTARVE_OPENVINO_LIBRARY=\"${UNSTARVE_OPENVINO_LIBRARY}\";UNSTARVE_OPENVINO_TBB=\"${UNSTARVE_OPENVINO_TBB}\"")
+  set(definitions ${stamp})
+  foreach(name UNSTARVE_OPENVINO_VERSION UNSTARVE_OPENVINO_LIBRARY UNSTARVE_OPENVINO_TBB)
+    list(APPEND definitions "${name}=\"${${name}}\"")
+  endforeach()
+  set_source_files_properties(${engines}/openvino_module.cpp PROPERTIES
+    SKIP_UNITY_BUILD_INCLUSION ON COMPILE_DEFINITIONS "${definitions}")
 endfunction()
 
 # The folders torch, train and infer exist when this is called.

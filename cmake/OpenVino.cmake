@@ -28,6 +28,7 @@ if(UNSTARVE_OPENVINO_FOLDER)
   endif()
 endif()
 if(UNSTARVE_OPENVINO STREQUAL "ON" AND NOT UNSTARVE_HAS_OPENVINO)
-  message(FATAL_ERROR "UNSTARVE_OPENVINO=ON, but the package openvino was not found: run `make setup`, or set UNSTARVE_OPENVINO_FOLDER")
+  message(FATAL_ERROR "UNSTARVE_OPENVINO=ON, but the package openvino was not found: "
+                      "run `make setup`, or set UNSTARVE_OPENVINO_FOLDER")
 endif()
 message(STATUS "unstarve: OpenVINO ${UNSTARVE_HAS_OPENVINO}")

@@ -49,7 +49,8 @@ target_compile_options(unstarve_options INTERFACE
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false>>
   $<BUILD_INTERFACE:$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>>)
 if(UNSTARVE_SANITIZE)
-  target_compile_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_compile_options(unstarve_options INTERFACE
+    -fsanitize=${UNSTARVE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(unstarve_options INTERFACE -fsanitize=${UNSTARVE_SANITIZE})
 endif()
 if(UNSTARVE_GUARD_PAGES)
@@ -60,7 +61,7 @@ if(UNSTARVE_FUZZ)
 endif()
 
 set(UNSTARVE_HAS_CUDA FALSE)
-if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_FUZZ)  # nvcc does not accept these options
+if(NOT UNSTARVE_CUDA STREQUAL "OFF" AND NOT UNSTARVE_SANITIZE AND NOT UNSTARVE_FUZZ)  # options that nvcc rejects
   include(CheckLanguage)
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COLUMNS = 120
-ENDINGS = ("*.h", "*.cpp", "*.cu", "*.cuh", "*.py", "*.pyi", "*.sh", "*.md")
+ENDINGS = ("*.h", "*.cpp", "*.cu", "*.cuh", "*.inl", "*.py", "*.pyi", "*.sh", "*.md", "*.js", "*.css", "*.toml",
+           "*.ini", "*.cmake", "CMakeLists.txt", "*/CMakeLists.txt", "Makefile")
 OTHERS = ("/vendor/", "/_core.pyi")
 
 

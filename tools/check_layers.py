@@ -7,6 +7,7 @@
   only they include files of a folder named testing.
 - libtorch headers are included only in the folders of TORCH, CUDA headers only in folders named cuda of those of CUDA.
 - Every #include "unstarve/..." names a file that exists.
+- Every x.h, x.cpp, ... that a comment names exists, unless it is in <> or one of FOREIGN.
 - A header in LIGHT includes at most LIGHT_LIMIT headers of this project, directly or indirectly.
 
 Prints FILE:LINE: reason for each violation and exits with 1 when there is one.
@@ -62,11 +63,16 @@ LIGHT = [
 ]  # fmt: skip
 LIGHT_LIMIT = 10
 SUFFIXES = {".h", ".cpp", ".cu", ".cuh", ".inl"}
+# Files of other projects that comments name.
+FOREIGN = {"arch/x86/include/asm/cpufeatures.h", "cputype.h", "jdcoefct.h", "jpeglib.h", "nvjpeg.h",
+           "tensorflow/core/framework/model.h", "zlib.h", "zstd.h"}
 
 # Folders with sources next to unstarve/: those with a rank are checked as such, the others may include everything.
 OUTSIDE = {"cli": "cli", "python": "python", "fuzz": None, "tests": None, "bench": None, "examples": None,
            "cmake": None}
 
+COMMENT = re.compile(r"(?:^|\s)//(.*)")
+NAMED = re.compile(r"(?<![<\w./*{}-])[\w-][\w./-]*\.(?:h|cpp|cu|cuh|inl)\b")  # not x.{h,cpp}, not *_steps.cpp
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 TORCH_HEADER = re.compile(r"(torch|ATen|c10|caffe2)/")
 CUDA_HEADER = re.compile(
@@ -178,10 +184,21 @@ def check_light_headers(root: Path) -> Iterator[str]:
             yield f"{header}:1: includes {len(found)} headers, at most {LIGHT_LIMIT} allowed: {names}"
 
 
+def check_comments(root: Path, paths: list[Path]) -> Iterator[str]:
+    known = {"/".join(path.relative_to(root).parts[start:]) for path in paths for start in range(len(path.parts))}
+    for path in paths:
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            comment = COMMENT.search(line)
+            for name in NAMED.findall(comment[1]) if comment else []:
+                if name not in known and name not in FOREIGN and "NAME" not in name:
+                    yield f"{path.relative_to(root)}:{number}: the comment names {name}, which does not exist"
+
+
 def check(root: Path) -> tuple[int, list[str]]:
     """The number of files read, and a line for each violation."""
     files = list(sources(root))
     problems = [problem for path, layer in files for problem in check_file(root, path, layer)]
+    problems += check_comments(root, [path for path, _ in files])
     return len(files), problems + list(check_light_headers(root))
 
 

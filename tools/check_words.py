@@ -4,8 +4,9 @@
     tools/check_words.py [--comments] [--summary] [ROOT]
 
 Checked are Markdown files, string literals of C++ and JavaScript that hold prose (at least one blank), docstrings and
-prose strings of Python, and the text of HTML. With --comments, comments of C++ and Python are checked too. The words
-and the accepted exceptions are in tools/words.txt. Prints `FILE:LINE: word -> suggestion` for each finding, or with
+prose strings of Python, the text of HTML, prose strings of shell, CMake and TOML files, and INI files. Of tests only
+the names are checked. With --comments, comments are checked too. The words and the accepted exceptions are in
+tools/words.txt. Prints `FILE:LINE: word -> suggestion` for each finding, or with
 --summary the number of findings per folder. Exit code: 0 nothing found, 1 findings, 2 a malformed word list.
 """
 
@@ -24,9 +25,13 @@ from pathlib import Path
 
 WORDS = Path(__file__).resolve().parent / "words.txt"
 CPP = (".h", ".cpp", ".cu", ".cuh", ".inl")
-ENDINGS = (*CPP, ".py", ".js", ".html", ".md")
-# History keeps its wording, other people's files are theirs, tests quote what they check.
-SKIPPED = ("CHANGELOG.md", "*/vendor/*", "*_test.cpp", "tests/*", "fuzz/*", "tools/check_words.py", "*/_core.pyi")
+HASH = (".sh", ".cmake", ".toml", "CMakeLists.txt", "Makefile")  # comments begin with #
+ENDINGS = (*CPP, ".py", ".js", ".html", ".md", ".ini", *HASH)
+# History keeps its wording, other people's files are theirs.
+SKIPPED = ("CHANGELOG.md", "*/vendor/*", "fuzz/*", "tools/check_words.py", "*/_core.pyi",
+           "tests/python/tools/test_check_words.py")
+TESTS = ("*_test.cpp", "tests/*")  # they quote what they check
+TEST_NAME = re.compile(r'\b(?:TEST_CASE|SECTION)\(\s*"([^"\n]*)"|^\s*def (test_\w+)', re.MULTILINE)
 
 # A comment, a raw string, a string or a character literal; whichever begins first.
 CPP_TOKEN = re.compile(
@@ -36,6 +41,9 @@ CPP_TOKEN = re.compile(
     r"|(?<![0-9A-Fa-f])'(?:[^'\\\n]|\\.)+'",
     re.DOTALL,
 )
+# A comment at the begin of a word, or a string.
+HASH_TOKEN = re.compile(
+    r"""(?P<comment>(?<!\S)#[^\n]*)|"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>[^'\n]*)'""", re.DOTALL)
 JS_TOKEN = re.compile(
     r"(?P<comment>//[^\n]*|/\*.*?\*/)"
     r'|"(?P<double>(?:[^"\\\n]|\\.)*)"'
@@ -129,7 +137,7 @@ def of_tokens(text: str, token: re.Pattern[str], strings: tuple[str, ...], comme
     flush()
     result = masked(text, spans)
     # A comment of several lines is one text.
-    return re.sub(r"^(\s*)//", r"\1  ", result, flags=re.MULTILINE) if comments else result
+    return re.sub(r"^(\s*)(?://|#)", lambda found: blank(found[0]), result, flags=re.MULTILINE) if comments else result
 
 
 def of_python(text: str, comments: bool) -> str:
@@ -155,6 +163,11 @@ def of_python(text: str, comments: bool) -> str:
     return re.sub(r"\{[^{}\n]*\}|``[^`]*``|`[^`\n]*`", lambda found: blank(found[0]), result)
 
 
+def of_tests(text: str) -> str:
+    """Names of test cases and functions."""
+    return masked(text, [found.span(found.lastindex or 0) for found in TEST_NAME.finditer(text)]).replace("_", " ")
+
+
 def of_markdown(text: str) -> str:
     """Without inline code, link targets and code blocks, of which only comments count."""
     lines, fenced = [], False
@@ -172,6 +185,12 @@ def of_markdown(text: str) -> str:
 
 def prose_of(name: str, text: str, comments: bool) -> str:
     """What is read by people in this file; everything else is blank."""
+    if any(fnmatch.fnmatch(name, pattern) for pattern in TESTS):
+        return of_tests(text)
+    if name.endswith(".ini"):
+        return text
+    if name.endswith(HASH):
+        return of_tokens(text, HASH_TOKEN, ("double", "single"), comments)
     if name.endswith(".md"):
         return of_markdown(text)
     if name.endswith(".py"):
@@ -208,7 +227,7 @@ def folder_of(name: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Finds words that the project's style avoids.")
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1])
-    parser.add_argument("--comments", action="store_true", help="check comments of C++ and Python too")
+    parser.add_argument("--comments", action="store_true", help="check comments too")
     parser.add_argument("--summary", action="store_true", help="print the number of findings per folder")
     parser.add_argument("--words", type=Path, default=WORDS, help="the word list")
     options = parser.parse_args()

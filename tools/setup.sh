@@ -70,7 +70,7 @@ install_packages() {
   if [ "$(id -u)" != 0 ]; then
     command -v sudo >/dev/null || cannot_install "not root, and sudo is not available"
     root=(sudo)
-    # Ask for a password only in an interactive terminal.
+    # Request a password only in an interactive terminal.
     if [ ! -t 0 ] || [ "${CI:-}" = true ]; then root+=(-n); fi
     "${root[@]}" true 2>/dev/null || cannot_install "not root, and sudo is not permitted"
   fi

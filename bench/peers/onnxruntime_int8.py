@@ -2,7 +2,7 @@
 
 Quantisation as its documentation advises for networks of convolutions: shape inference and folding first, Q/DQ form,
 weights per channel. Candidates: activations as int8 (its default) or uint8 (documented as faster on some x86
-processors), and threads that wait in a loop (its default) or sleep.
+CPUs), and threads that wait in a loop (its default) or sleep.
 """
 
 from bench.peers.inputs import CROP

@@ -22,7 +22,7 @@ int run_batch_find_command(const Arguments& arguments, const std::string& comman
   ConfigurationFaults faults;
   faults.collect([&] { check_outputs(arguments, {"--report"}); });
   faults.collect([&] {
-    options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other verbs
+    options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other commands
     options.target = parse_target(options.settings.train.device);
   });
   const auto batch = [&](int& value, const char* option) {
@@ -70,7 +70,7 @@ Command batch_find_command() {
       option = {"--memory-limit", "SIZE", "available memory",
                 "memory limit of the process; sizes are measured up to 85 % of it: 500MB, 2GiB"};
     if (std::string_view(option.name) == "--batch")
-      option.help = "batch size for which the learning rate of the settings is meant";
+      option.help = "batch size that the learning rate of the settings refers to";
   }
   return command;
 }

@@ -24,22 +24,23 @@ int run_bench_command(const Arguments& arguments, const std::string& command_lin
 }  // namespace
 
 Command bench_command() {
-  return {"bench",
-          "Find the bottleneck: storage, loader, copy and network, each alone and all together",
-          "Measures storage, loader, copy and network, each alone and all together, and names the bottleneck in one "
-          "sentence. An emulated accelerator holds each batch for as long as the real one would compute on it. A "
-          "machine without a GPU can thus measure how well it would feed one.",
-          "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
-          "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
-          "  unstarve bench pipeline.yaml --seconds 5",
-          settings_options({{"--seconds", "S", "20",
-                             "duration of warm-up and measurement; longer if one round of slow steps takes longer, and "
-                             "on a GPU, where kernels are chosen first. Without --batch, a batch size whose steps are "
-                             "too slow is reduced"},
-                            trace_option(),
-                            tensorboard_option(),
-                            report_option()}),
-          run_bench_command};
+  return {
+      "bench",
+      "Find the bottleneck: storage, loader, copy and network, each alone and all together",
+      "Measures storage, loader, copy and network, each alone and all together, and names the bottleneck in one "
+      "sentence. An emulated accelerator holds each batch for as long as the real one would compute on it. A "
+      "machine without a GPU can thus measure how well it would feed one.",
+      "  unstarve bench photos/ --model resnet18 --device cpu --seconds 20\n"
+      "  unstarve bench photos/ --device emulated:h100-resnet50 --json\n"
+      "  unstarve bench pipeline.yaml --seconds 5",
+      settings_options({{"--seconds", "S", "20",
+                         "duration of warm-up and measurement; longer if one round takes longer, and on a GPU, where "
+                         "kernels are chosen first. Without --batch, the batch size is reduced if steps are too "
+                         "slow"},
+                        trace_option(),
+                        tensorboard_option(),
+                        report_option()}),
+      run_bench_command};
 }
 
 }  // namespace unstarve::cli

@@ -6,9 +6,9 @@ namespace {
 
 int run_datasets_command(const Arguments& arguments, const std::string&) {
   const std::vector<CatalogueEntry> all = load_catalogue(arguments.text("--catalogue"));
-  const std::vector<CatalogueEntry> wanted =
+  const std::vector<CatalogueEntry> requested =
       arguments.has("NAME") ? std::vector{find_dataset(all, arguments.text("NAME"))} : all;
-  print_result(arguments, wanted);
+  print_result(arguments, requested);
   return kDone;
 }
 

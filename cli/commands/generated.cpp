@@ -16,7 +16,7 @@ Command help_command() {
             .value = "",
             .fallback = "",
             .help = "the command to explain",
-            .completes = Completes::kVerb}},
+            .completes = Completes::kCommand}},
           [](const Arguments& arguments, const std::string&) {
             const std::string name = arguments.text("COMMAND");
             const auto all = commands();

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the verbs that run models: compress, export, infer, models.
+// Shared by the commands that run models: compress, export, infer, models.
 //
 // Threads: one. Failure: Error.
 

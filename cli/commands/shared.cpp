@@ -135,13 +135,13 @@ PipelineSpec spec_of(const Arguments& arguments, const std::string& name, const 
   return spec;
 }
 
-void reject_spec(const std::string& verb, const std::string& data) {
+void reject_spec(const std::string& command, const std::string& data) {
   if (detect_spec(data).kind == SpecKind::kNone) return;
   const PipelineSpec spec = load_pipeline(data);
   throw Error(ErrorKind::kArgument,
               fmt::format("{} {}: found a spec; expected data. {} copies all stored records and ignores filters and "
                           "operations. Pass {}",
-                          verb, data, verb,
+                          command, data, command,
                           spec.mix.empty() ? "its source: " + shown_name(spec.source.path)
                                            : "its sources one by one: " + name_of_sources(spec)));
 }
@@ -279,9 +279,9 @@ void reject_emulated(const Arguments& arguments) {
                 "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
 }
 
-void require_one_process(const std::string& verb) {
+void require_one_process(const std::string& command) {
   if (launcher_of_environment() != Launcher::kNone)
-    throw Error(ErrorKind::kArgument, verb +
+    throw Error(ErrorKind::kArgument, command +
                                           ": found several processes of a launcher; expected one process. Start it "
                                           "without torchrun, mpirun or srun");
 }
@@ -300,7 +300,7 @@ void check_no_input(const Arguments& arguments, const std::string& option, const
     std::erase_if(inputs, [](const std::string& input) { return std::filesystem::path(input).extension() == ".yaml"; });
   }
   for (const std::string& input : inputs) {
-    // A name before the path, as in "net=w.safetensors", and the options of a data set, as in "d.parquet#label=x".
+    // A name before the path, as in "net=w.safetensors", and the options of a dataset, as in "d.parquet#label=x".
     for (const std::string& path : {input, input.substr(input.find('=') + 1), input.substr(0, input.find('#'))}) {
       std::error_code none;
       if (std::filesystem::equivalent(file, path, none))

@@ -1,5 +1,5 @@
 #pragma once
-// Shared by the verbs: options, settings from a file, a spec or the data, and output.
+// Shared by the commands: options, settings from a file, a spec or the data, and output.
 //
 // Threads: one. Failure: Error.
 
@@ -117,8 +117,8 @@ inline Option config_option() {
           false,      Completes::kPath};
 }
 
-// The settings that a verb runs with: those of --config or of a spec given as DATA (not both), or defaults derived from
-// the data. Options of the command line override them. Throws Error.
+// The settings that a command runs with: those of --config or of a spec given as DATA (not both), or defaults derived
+// from the data. Options of the command line override them. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
 // The same, but adds errors to `faults` and keeps the other values. Nothing: settings or data cannot be read at all.
@@ -128,21 +128,21 @@ inline Option config_option() {
 // Throws Error.
 [[nodiscard]] HostSettings host_settings_from(const Arguments& arguments);
 
-// The options that settings_from() reads, with `more` options of the verb inserted after those of the data.
+// The options that settings_from() reads, with `more` options of the command inserted after those of the data.
 [[nodiscard]] std::vector<Option> settings_options(const std::vector<Option>& more = {});
 
-// The options of a verb that trains a network on a device, for trainer_settings_from(): settings_options() without
+// The options of a command that trains a network on a device, for trainer_settings_from(): settings_options() without
 // emulated accelerators, and train_flags() without `left_out`.
 [[nodiscard]] std::vector<Option> trainer_options(const std::vector<Option>& more,
                                                   std::span<const std::string_view> left_out);
-// The settings of such a verb. Throws Error(kArgument) for an emulated accelerator, which cannot train.
+// The settings of such a command. Throws Error(kArgument) for an emulated accelerator, which cannot train.
 [[nodiscard]] Settings trainer_settings_from(const Arguments& arguments);
 // The same, with `faults` as settings_from().
 [[nodiscard]] std::optional<Settings> trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults);
 // Throws Error(kArgument) for an emulated accelerator.
 void reject_emulated(const Arguments& arguments);
-// Throws Error(kArgument) if a launcher has started several processes, for a verb that is not distributed.
-void require_one_process(const std::string& verb);
+// Throws Error(kArgument) if a launcher has started several processes, for a command that is not distributed.
+void require_one_process(const std::string& command);
 
 // The pipeline of option or argument `name`: a spec, or only a source, with the split of option `split`. Has no source
 // if the option is not given. Throws Error.
@@ -152,8 +152,8 @@ void require_one_process(const std::string& verb);
   return spec_of(arguments, "DATA", "--split");
 }
 
-// Throws Error(kArgument) if `data` is a spec, for a verb that accepts only data.
-void reject_spec(const std::string& verb, const std::string& data);
+// Throws Error(kArgument) if `data` is a spec, for a command that accepts only data.
+void reject_spec(const std::string& command, const std::string& data);
 
 // Opens a source. If that fails for a file that looks like a spec, the error explains why it is not one. Throws Error.
 [[nodiscard]] std::shared_ptr<const Dataset> open_source(const SourceSpec& source);
@@ -169,7 +169,7 @@ void check_outputs(const Arguments& arguments, std::initializer_list<const char*
 // The same for a folder that is created when it is first written to; "": none.
 void check_output_folder(const std::filesystem::path& folder);
 
-// The files of a verb that measures: check_measurement_files() before, write_measurement_files() after.
+// The files of a command that measures: check_measurement_files() before, write_measurement_files() after.
 void check_measurement_files(const Arguments& arguments);  // --report, --trace and --tensorboard
 void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report);
 

@@ -1,6 +1,6 @@
 """Every step runs Python's garbage collector over a large index.
 
-Cause:  gc.collect() in the training loop, and a data set whose index is a list of 100,000 dictionaries.
+Cause:  gc.collect() in the training loop, and a dataset whose index is a list of 100,000 dictionaries.
 Effect: the collector visits all objects in every step; the main process computes, but does not train.
 Fix:    no gc.collect(): reference counts free what a step leaves.
 """

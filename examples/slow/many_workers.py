@@ -1,6 +1,6 @@
 """Sixteen workers share two cores, and all of them are started again in every epoch.
 
-Cause:  DataLoader(num_workers=16) for a small data set, copied from a machine with more cores.
+Cause:  DataLoader(num_workers=16) for a small dataset, copied from a machine with more cores.
 Effect: most of the CPU time is used to start, switch and end workers; the main process waits for a core.
 Fix:    as many workers as cores.
 """

@@ -1,4 +1,4 @@
-// Arbitrary bytes as a pickle of CIFAR: a batch, and a list of class names, of both data sets. Everything but their
+// Arbitrary bytes as a pickle of CIFAR: a batch, and a list of class names, of both datasets. Everything but their
 // contents must be an Error.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-"""`python -m unstarve VERB ...`: the program `unstarve` of an installed package.
+"""`python -m unstarve COMMAND ...`: the program `unstarve` of an installed package.
 
 Example:
     python -m unstarve demo photos/

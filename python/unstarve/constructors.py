@@ -16,7 +16,7 @@ from unstarve.loader import Loader
 from unstarve.pipeline import Pipeline, StepHistory
 from unstarve.spec_json import check_argument
 from unstarve.steps.base import STEP_ORDER
-from unstarve.steps.literals import IndexPlace
+from unstarve.steps.literals import IndexLocation
 from unstarve.suggestions import suggesting
 from unstarve.user_code.sources import FileSource, ObjectSource, concatenate
 from unstarve.user_code.user_code import UserCode
@@ -24,7 +24,7 @@ from unstarve.user_code.user_code import UserCode
 
 @suggesting
 def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A001  (un.open is the name people expect)
-         split: str = "", *, labels: str | None = "", index: IndexPlace = "cache") -> Pipeline:
+         split: str = "", *, labels: str | None = "", index: IndexLocation = "cache") -> Pipeline:
     """Opens a dataset of any supported format in place. Returns a pipeline over all samples in shuffled order.
 
     Issues a DataWarning for problems that do not prevent reading.

@@ -118,7 +118,7 @@ class MappedLoader(Loader):
         """Describes what runs: source, order, operations, functions, and for each optimisation whether it applies."""
         lines = _core.explain(self._spec, self._dataset, self._chosen).splitlines()
         workers = f"{self._workers} {'helper ' if self._kind == 'processes' else ''}{self._kind}"
-        own = [f"map         {function.name}{', random by rng' if function.wants_rng else ''}"
+        own = [f"map         {function.name}{', random by rng' if function.takes_rng else ''}"
                for function in self._users.functions]
         own.append(f"execution   {workers if self._workers else 'this thread'} for the samples, {self._prefetch} "
                    "batches prefetched, exact order")

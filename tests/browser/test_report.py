@@ -254,7 +254,7 @@ def test_charts_speak_to_screen_readers(browser: Chromium, reports: dict[str, Pa
     browser.show(reports["plain"], 1280, "light")
     labels = browser.evaluate("[...document.querySelectorAll('.plot')].map(p => [p.getAttribute('role'), p.ariaLabel])")
     assert all(role in ("img", "tree") and label for role, label in labels)  # type: ignore[union-attr]
-    assert "channels last 482, reverted" in labels[0][1]  # type: ignore[index]
+    assert "channels-last 482, reverted" in labels[0][1]  # type: ignore[index]
 
 
 NAMES = "[...document.querySelectorAll('.flame')].map(bar => bar.getAttribute('aria-label').split(' ')[0])"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes small archives in the published layouts of data sets, with a catalogue of their checksums, and serves them.
+"""Makes small archives in the published layouts of datasets, with a catalogue of their checksums, and serves them.
 
     prepare_archives.py make DIR            writes DIR/published/NAME/... for every known set and DIR/catalogue.json,
                                             the catalogue of $UNSTARVE with the samples of the small archives
@@ -118,7 +118,7 @@ def meta_mat(classes: list[tuple[int, str, int]], compressed: bool = True) -> by
 
 
 def published() -> dict[str, tuple[dict[str, int], Members]]:
-    """Returns, for each known data set, the samples per split and its archives."""
+    """Returns, for each known dataset, the samples per split and its archives."""
     sets: dict[str, tuple[dict[str, int], Members]] = {}
 
     batches = {f"cifar-10-batches-bin/data_batch_{i}.bin": cifar_records(10, 10, 1, f"a{i}") for i in range(1, 6)}
@@ -314,19 +314,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:  # noqa: N802
         path = self.options.dir / self.path.lstrip("/")
-        asked = self.headers.get("Range")
+        requested = self.headers.get("Range")
         if self.options.log:
             with open(self.options.log, "a") as log:
-                print(self.path, asked, file=log)
+                print(self.path, requested, file=log)
         if ".." in path.parts or not path.is_file():
             return self.send_error(404)
         body = path.read_bytes()
         first, last = 0, len(body) - 1
-        if asked:
-            begin, _, end = asked.removeprefix("bytes=").partition("-")
+        if requested:
+            begin, _, end = requested.removeprefix("bytes=").partition("-")
             first, last = int(begin), min(int(end or last), last)
-        self.send_response(206 if asked else 200)
-        if asked:
+        self.send_response(206 if requested else 200)
+        if requested:
             self.send_header("Content-Range", f"bytes {first}-{last}/{len(body)}")
         self.send_header("Content-Length", str(last - first + 1))
         self.send_header("ETag", f'"{hashlib.md5(body).hexdigest()}"')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prepares a data set once, then kills the same call at a dozen random moments, and compares the final results.
+"""Prepares a dataset once, then kills the same call at a dozen random moments, and compares the final results.
 
     prepare_killed.py NAME [OPTIONS of unstarve prepare]   run in a folder of prepare_archives.py make; writes NAME
 """
@@ -52,7 +52,7 @@ def main(name: str, options: list[str]) -> int:
             shutil.rmtree(out)
             continue
         if not options and os.path.isdir(out) and not same(name, out):
-            print("a partial data set has the final name")
+            print("a partial dataset has the final name")
             return 1
     subprocess.run([*call, out], check=True, capture_output=True)
     if not same(name, out) or os.path.exists(out + ".partial"):

@@ -107,13 +107,13 @@ class Probe {
 
   json read(const json& command) {
     const ByteSource& source = *sources_.at(command.at("read").get<int>());
-    const json& asked = command.at("ranges");
+    const json& requested = command.at("ranges");
     std::vector<ReadRange> ranges;
     std::size_t bytes = 0;
-    for (const json& range : asked) bytes += range.at(1).get<std::size_t>();
+    for (const json& range : requested) bytes += range.at(1).get<std::size_t>();
     std::string memory(bytes, '\0');
     auto* at = reinterpret_cast<std::uint8_t*>(memory.data());
-    for (const json& range : asked) {
+    for (const json& range : requested) {
       const std::size_t length = range.at(1);
       ranges.push_back({range.at(0).get<std::uint64_t>(), std::span(at, length)});
       at += length;

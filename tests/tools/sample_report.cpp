@@ -62,7 +62,8 @@ ReportSection training() {
   ReportSection s;
   s.ledger.title = "Training on cpu, resnet18 at 32 px";
   auto& all = s.ledger.entries;
-  all.push_back(entry("base", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, {32, 0.61, 273}, {}));
+  all.push_back(
+      entry("plain settings", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, {32, 0.61, 273}, {}));
   all.push_back(entry("batch size", "batch 32 -> 128", Verdict::kKept, {128, 0.94, 341}, {1.25, 1.22, 1.28, 8}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.301;
@@ -72,7 +73,7 @@ ReportSection training() {
   all.back().affects_learning = true;
   all.back().loss_before = 2.318;
   all.back().loss_after = 2.317;
-  all.push_back(entry("channels last", "NCHW -> NHWC", Verdict::kReverted, {128, 0.63, 482}, {0.98, 0.96, 1.0, 8}));
+  all.push_back(entry("channels-last", "NCHW -> NHWC", Verdict::kReverted, {128, 0.63, 482}, {0.98, 0.96, 1.0, 8}));
   all.push_back(entry("optimiser implementation", "per-parameter -> fused SGD", Verdict::kKept, {128, 0.62, 522},
                       {1.06, 1.03, 1.09, 7}));
   all.push_back(absent("uint8 over the bus", "the device is the host: there is no bus to cross"));
@@ -104,12 +105,13 @@ ReportSection feeding() {
   ReportSection s;
   s.ledger.title = "Feeding emulated:h100-resnet50 from JPEG photographs";
   auto& all = s.ledger.entries;
-  all.push_back(entry("base", "one loader thread, no prefetch, full decode", Verdict::kBase, {64, 0.21, 212}, {}));
+  all.push_back(
+      entry("plain settings", "one loader thread, no prefetch, full decode", Verdict::kBase, {64, 0.21, 212}, {}));
   all.push_back(entry("loader threads", "1 -> 2", Verdict::kKept, {64, 0.24, 418}, {1.97, 1.93, 2.01, 8}));
   all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, {64, 0.29, 447}, {1.07, 1.05, 1.09, 8}));
   all.push_back(
-      entry("crop-only decode", "whole image -> crop", Verdict::kKept, {64, 0.29, 803}, {1.80, 1.74, 1.86, 8}));
-  all.push_back(entry("reduced decode scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, {64, 0.28, 1264},
+      entry("crop-only decoding", "whole image -> crop", Verdict::kKept, {64, 0.29, 803}, {1.80, 1.74, 1.86, 8}));
+  all.push_back(entry("reduced decoding scale", "1/1 -> 1/2 where the crop allows", Verdict::kKept, {64, 0.28, 1264},
                       {1.57, 1.52, 1.62, 8}));
   all.back().approximate = true;
   all.push_back(absent("mixed precision", "an emulated accelerator computes nothing"));

@@ -167,7 +167,7 @@ def test_with_torch_the_program_trains(with_torch):
     assert report["build"]["libtorch"].startswith("2.13.") and report["build"]["arrow"].startswith("26.0.")
 
 
-def test_with_torch_a_module_of_python_is_trained(with_torch, photos):
+def test_with_torch_a_python_module_is_trained(with_torch, photos):
     code = """if True:
         import sys
         import torch

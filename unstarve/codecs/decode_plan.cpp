@@ -42,7 +42,7 @@ int choose_reduction(Size selected, Size target) {
   return 1;
 }
 
-bool lies_within(const Rect& part, Size size) {
+bool is_within(const Rect& part, Size size) {
   // Differences, not sums: a sum could overflow.
   return part.x >= 0 && part.y >= 0 && part.width >= 0 && part.height >= 0 && part.width <= size.width &&
          part.height <= size.height && part.x <= size.width - part.width && part.y <= size.height - part.height;
@@ -64,7 +64,7 @@ Rect stored_part(const ImageHeader& header, Rect crop, int reduction) {
 // explanations; the decoder computes its own.
 DecodePlan plan_decode(const ImageHeader& header, const DecodeHint& hint) {
   DecodePlan plan;
-  const bool within = lies_within(hint.selected, header.size);
+  const bool within = is_within(hint.selected, header.size);
   if (within && hint.reduce && can_reduce(header.encoding))
     plan.reduction = choose_reduction(hint.selected.size(), hint.target);
   if (within && hint.crop) plan.crop = hint.selected;

@@ -50,6 +50,6 @@ struct DecodePlan {
 [[nodiscard]] Rect stored_part(const ImageHeader& header, Rect crop, int reduction);
 
 // Whether `part` is inside an image of this size.
-[[nodiscard]] bool lies_within(const Rect& part, Size size);
+[[nodiscard]] bool is_within(const Rect& part, Size size);
 
 }  // namespace unstarve

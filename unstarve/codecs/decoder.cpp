@@ -43,7 +43,7 @@ void check_request(const DecodeRequest& request, const ImageHeader& header) {
   }
   const Rect& crop = request.crop;
   const bool whole = crop.width == 0;
-  if (!whole && (crop.height == 0 || !lies_within(crop, header.size))) {
+  if (!whole && (crop.height == 0 || !is_within(crop, header.size))) {
     throw argument_error("decode: crop {}; expected a part of the image of {} x {}", text_of(crop), header.size.width,
                          header.size.height);
   }

@@ -1,9 +1,9 @@
 #pragma once
 // `unstarve demo`: the loader compared with other loaders, two tuning runs and one report, in a few minutes.
 //
-// The comparison (compare.h) reads JPEG photographs. The first tuning run trains a small network on the CPU or GPU of
-// this machine. The second one feeds an emulated accelerator from the photographs, where the loader is the bottleneck.
-// Missing data is generated (synth.h).
+// The comparison (peer_comparison.h) reads JPEG photographs. The first tuning run trains a small network on the CPU or
+// GPU of this machine. The second one feeds an emulated accelerator from the photographs, where the loader is the
+// bottleneck. Missing data is generated (synth.h).
 //
 // Threads: one caller. Failure: as run_tune() and run_synth(). Without libtorch the training run is left out.
 

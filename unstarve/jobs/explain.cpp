@@ -52,11 +52,11 @@ ExplainedSetting prefetch(const ExecutionSpec& requested, const ExecutionPlan& p
   if (requested.prefetch == 0) {
     setting.reason = "each batch is loaded when it is requested, without overlap with the consumer's work";
   } else {
-    setting.reason = requested.prefetch == ExecutionSpec{}.prefetch ? "the default" : "as requested";
-    setting.reason += ": the number of batches prepared while the consumer works on one";
-    if (plan.tuned) setting.reason += ", initially, then autotuned";
+    setting.reason = requested.prefetch == ExecutionSpec{}.prefetch ? "default" : "as requested";
+    setting.reason += ": batches prepared before the consumer requests them";
+    if (plan.tuned) setting.reason += "; the initial value, then autotuned";
   }
-  setting.reason += "; with the two batches of the consumer, " + format_bytes(result.memory_bytes) + " of memory";
+  setting.reason += "; memory with the two batches that the consumer holds: " + format_bytes(result.memory_bytes);
   return setting;
 }
 

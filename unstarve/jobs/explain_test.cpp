@@ -59,7 +59,7 @@ TEST_CASE("the result contains sizes, memory and passes of the plan") {
   const auto fusion = std::ranges::find(result.passes, "operation_fusion", &PassNote::name);
   REQUIRE(fusion != result.passes.end());
   CHECK(fusion->applied);
-  CHECK_THAT(fusion->reason, Contains("1 of 2 operations write no pixels"));
+  CHECK_THAT(fusion->reason, Contains("1 of 2 operations only crops"));
 }
 
 TEST_CASE("the number of threads is reported with its limit") {
@@ -71,7 +71,7 @@ TEST_CASE("the number of threads is reported with its limit") {
   settings.pipeline.execution.cpu_limit = 3;
   CHECK(threads({8, 8, 0, 1, 1}).value == "3");
   CHECK_THAT(threads({8, 8, 0, 1, 1}).reason, Contains("initially execution.cpu_limit 3"));
-  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("initially"));
+  CHECK_THAT(chosen(explained(settings), "execution.prefetch").reason, Contains("then autotuned"));
   settings.pipeline.execution = {};
   settings.pipeline.execution.autotune = false;
   CHECK(threads({8, 8, 0, 1, 1}).value == "8");
@@ -94,7 +94,7 @@ TEST_CASE("incomplete batches, output and error policy are reported") {
   CHECK(chosen(explained(settings), "execution.read_ahead").value == "0");
   CHECK_THAT(chosen(explained(settings), "execution.read_ahead").reason, Contains("nothing to gain"));
   CHECK(chosen(explained(settings), "cache.what").value == "nothing");
-  CHECK(chosen(explained(settings), "cache.what").reason == "not requested by cache.what");
+  CHECK(chosen(explained(settings), "cache.what").reason == "no cache is requested");
   settings.pipeline.errors = {OnError::kSkip, 12, 0.1};
   CHECK_THAT(chosen(explained(settings), "errors.policy").reason, Contains("more than 12") && Contains("10.0 %"));
   CHECK(chosen(explained(settings), "execution.pinned").value == "false");

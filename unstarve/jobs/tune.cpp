@@ -59,7 +59,7 @@ CurveSection idle_section(const TuneResult& result) {
   chart.unit = "ms";
   FiguresTable table{
       "Utilisation over time", {"settings", "10th percentile", "median", "90th percentile"}, {}, false, true};
-  for (const auto& [name, profile] : {std::pair{"base", &result.before}, {"winner", &result.after}}) {
+  for (const auto& [name, profile] : {std::pair{"plain settings", &result.before}, {"best settings", &result.after}}) {
     Bar bar{name, "", {}, 0, 0};
     double idle = 0;
     for (const StepPart& part : profile->step) {
@@ -96,8 +96,8 @@ std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over
   const auto text = [](const RatioInterval& r) { return format_interval(r.ratio, r.low, r.high); };
   const char* const wide = ", an interval too wide to decide (more --minutes narrow it)";
   const bool below_base = over_base.pairs > 1 && over_base.high < 1;
-  const std::string base = text(over_base) + " times the plain baseline" +
-                           (below_base            ? ", which is faster"
+  const std::string base = text(over_base) + " times the plain settings" +
+                           (below_base            ? ", which are faster"
                             : too_wide(over_base) ? wide
                                                   : "");
   if (kept == KeptSteps::kFaster)
@@ -133,7 +133,7 @@ Undecided undecided(const TuneResult& result) {
       add(entry.name, entry.ratio);
   }
   add("the comparison with the defaults", result.over_defaults);
-  add("the comparison with the plain baseline", result.total);
+  add("the comparison with the plain settings", result.total);
   return found;
 }
 
@@ -239,7 +239,7 @@ Recording recording_of(const TuneResult& result, const std::string& command) {
       add("tune/step_ms", entry.step_ms);
     }
     if (entry.ratio.pairs > 0) {
-      const std::string group = has_relative(entry) ? "tune_over_base/" : "tune_over_step_before/";
+      const std::string group = has_relative(entry) ? "tune_over_plain/" : "tune_over_step_before/";
       add((group + "ratio").c_str(), entry.ratio.ratio);
       add((group + "low").c_str(), entry.ratio.low);
       add((group + "high").c_str(), entry.ratio.high);
@@ -247,7 +247,7 @@ Recording recording_of(const TuneResult& result, const std::string& command) {
     rows += fmt::format("| {} | {} | {} | {} | {} |\n", number++, entry.name, to_string(entry.verdict), entry.change,
                         entry.reason);
   }
-  for (const auto& [run, profile] : {std::pair{"base", &result.before}, {"winner", &result.after}}) {
+  for (const auto& [run, profile] : {std::pair{"plain", &result.before}, {"best", &result.after}}) {
     RecordedScalar scalar{"tune/utilisation", {}, run};
     for (const UtilisationPoint& point : profile->utilisation)
       scalar.points.emplace_back(static_cast<std::int64_t>(scalar.points.size()), point.utilisation);

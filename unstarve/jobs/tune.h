@@ -51,7 +51,7 @@ struct TuneResult {
 // Whether steps were kept, and how they compare with the defaults. kNotMeasured: none fitted into the time.
 enum class KeptSteps { kNone, kNotMeasured, kInDefaults, kNotFaster, kFaster };
 [[nodiscard]] KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned);
-// One sentence with both ratios. "defaults are best" requires that the plain baseline is not faster.
+// One sentence with both ratios. "defaults are best" requires that the plain settings are not faster.
 [[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults,
                                      KeptSteps kept);
 

@@ -66,11 +66,12 @@ TEST_CASE("the verdict recommends the defaults unless the kept steps are faster"
   CHECK_THAT(verdict_of(base, {}, KeptSteps::kNotMeasured),
              Catch::StartsWith("the defaults stay: no step was measured, because --minutes is too short"));
   CHECK_THAT(verdict_of({0.97, 0.95, 0.99, 6}, {}, KeptSteps::kNone),
-             Catch::StartsWith("the defaults stay: no step was kept") && Catch::EndsWith("baseline, which is faster"));
+             Catch::StartsWith("the defaults stay: no step was kept") &&
+                 Catch::EndsWith("the plain settings, which are faster"));
   CHECK_THAT(verdict_of({2.76, 0.02, 345, 2}, {}, KeptSteps::kNone), Catch::Contains("too wide to decide"));
   const std::string tuned = verdict_of(base, {1.2, 1.1, 1.3, 8}, KeptSteps::kFaster);
   CHECK_THAT(tuned, Catch::Contains("1.20 [1.10, 1.30] times the defaults"));
-  CHECK_THAT(tuned, Catch::Contains("2.00 [1.90, 2.10] times the plain baseline"));
+  CHECK_THAT(tuned, Catch::Contains("2.00 [1.90, 2.10] times the plain settings"));
 }
 
 // A made-up result. Steps that were kept may all be in the defaults already, and are then not compared with them.
@@ -81,7 +82,7 @@ TuneResult made_up(Random& random) {
     return RatioInterval{ratio, ratio * (1 - width), ratio * (1 + width), 8};
   };
   LedgerEntry entry;
-  entry.name = "base";
+  entry.name = "plain settings";
   entry.samples_per_s = random.uniform(100, 5000);
   result.ledger.entries.push_back(entry);
   bool any_kept = false;
@@ -136,7 +137,7 @@ TEST_CASE("verdict, table, JSON and report of any ledger agree") {
         std::ranges::any_of(entries, [&](const auto& e) { return e.verdict != Verdict::kFinal && open(e.ratio); });
     CHECK(result.noise.empty() == !(any_open || left_out || open(result.total) || open(result.over_defaults)));
     const auto noted = [&](const char* text) { return result.noise.find(text) != std::string::npos; };
-    CHECK(noted("the comparison with the plain baseline") == open(result.total));
+    CHECK(noted("the comparison with the plain settings") == open(result.total));
     CHECK(noted("the time was too short to measure") == left_out);
     if (!result.noise.empty()) {
       const std::string command = "measure longer with: unstarve tune photos --minutes ";
@@ -164,7 +165,7 @@ TEST_CASE("a comparison that noise leaves open is named with a command that meas
     entry.verdict = verdict;
     result.ledger.entries.push_back(entry);
   };
-  add("base", {}, Verdict::kBase);
+  add("plain settings", {}, Verdict::kBase);
   add("kept", {1.5, 1.1, 1.9, 8}, Verdict::kKept);
   add("no change", {1.0, 0.99, 1.01, 8}, Verdict::kReverted);
   add("slower", {0.7, 0.5, 0.9, 8}, Verdict::kReverted);
@@ -192,7 +193,7 @@ TEST_CASE("a comparison that noise leaves open is named with a command that meas
   result.total = {2.76, 0.02, 345.04, 2};
   CHECK(undecided(result).times_longer == Approx(3.93 * 3.93).epsilon(0.01));
   result.ledger.entries.resize(5);
-  CHECK(undecided(result).noisy == std::vector<std::string>{"the comparison with the plain baseline"});
+  CHECK(undecided(result).noisy == std::vector<std::string>{"the comparison with the plain settings"});
   CHECK(undecided(result).times_longer == Approx(5));
   result.over_defaults = {1.0, 0.5, 2.0, 8};
   results = {result};

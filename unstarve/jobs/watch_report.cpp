@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "unstarve/core/statistics.h"
@@ -287,10 +288,10 @@ std::string slowdown_text(const SlowdownCheck& check, double slowdown) {
   const char* const meaning = check.low > 0.7    ? "it limits the program"
                               : check.high < 0.4 ? "it does not limit the program"
                                                  : "it limits the program in part, or the interval is too wide";
-  return fmt::format("slowing {} by {:.0f} % made the program {:.0f} % slower [{:.0f}, {:.0f}]: {}",
+  const auto change = [&](double sensitivity) { return std::round(-100 * slowdown * sensitivity) + 0.0; };  // no -0
+  return fmt::format("slowing {} by {:.0f} % changed the speed of the program by {:+.0f} % [{:+.0f}, {:+.0f}]: {}",
                      check.role == ProcessRole::kLoader ? "the loader's processes" : "the main process", 100 * slowdown,
-                     100 * slowdown * check.sensitivity, 100 * slowdown * check.low, 100 * slowdown * check.high,
-                     meaning);
+                     change(check.sensitivity), change(check.high), change(check.low), meaning);
 }
 
 // What a mean and a median do not show.

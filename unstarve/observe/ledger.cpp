@@ -120,7 +120,7 @@ const LedgerEntry* final_entry(const Ledger& ledger) noexcept {
 std::string to_table(const Ledger& ledger, int width) {
   const std::size_t columns = static_cast<std::size_t>(std::max(width, 20));
   std::vector<Row> rows = {
-      {"step", "batch", "memory", "step ms", "samples/s", "of base", "predicted", "vs. before (95 %)", ""}};
+      {"step", "batch", "memory", "step ms", "samples/s", "of plain", "predicted", "vs. before (95 %)", ""}};
   for (const LedgerEntry& entry : ledger.entries) rows.push_back(table_row(entry));
 
   std::array<std::size_t, kColumns> widths{};

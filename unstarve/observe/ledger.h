@@ -2,7 +2,7 @@
 // The ledger of a ladder: every change that was tried, its measured effect, and whether it was kept.
 //
 // A change is compared with the state before it in interleaved pairs. It is kept only if the 95 % confidence interval
-// of the ratio is entirely above 1. A final entry shows the chosen settings compared with the base.
+// of the ratio is entirely above 1. A final entry shows the chosen settings compared with the plain ones.
 //
 // Threads: plain data and pure functions.
 
@@ -25,7 +25,7 @@ inline constexpr std::array<std::string_view, 6> kWords<Verdict>{"kept",        
                                                                  "not applicable", "base",     "final"};
 
 struct LedgerEntry {
-  std::string name;    // "channels last"
+  std::string name;    // "channels-last"
   std::string change;  // "memory format NCHW -> NHWC"
   Verdict verdict = Verdict::kBase;
   std::string reason;             // why not applicable, reverted or undecided; empty if the figures show it

@@ -26,15 +26,15 @@ LedgerEntry entry(const std::string& name, Verdict verdict, double rate, RatioIn
 Ledger sample() {
   Ledger ledger;
   ledger.title = "training on cpu";
-  ledger.entries.push_back(entry("base", Verdict::kBase, 273, {}));
+  ledger.entries.push_back(entry("plain settings", Verdict::kBase, 273, {}));
   ledger.entries.push_back(entry("mixed precision bf16", Verdict::kKept, 395, {1.44, 1.42, 1.46, 8}));
   ledger.entries.back().affects_learning = true;
   ledger.entries.back().loss_before = 2.3012;
   ledger.entries.back().loss_after = 2.3025;
-  ledger.entries.push_back(entry("channels last", Verdict::kReverted, 386, {0.98, 0.96, 1.0, 8}));
+  ledger.entries.push_back(entry("channels-last", Verdict::kReverted, 386, {0.98, 0.96, 1.0, 8}));
   ledger.entries.push_back(entry("pinned memory", Verdict::kNotApplicable, 0, {}));
   ledger.entries.back().reason = "the device is the host itself, so there is no copy that page-locking could speed up";
-  ledger.entries.push_back(entry("reduced decode", Verdict::kUndecided, 500, {1.2, 0.9, 1.6, 3}));
+  ledger.entries.push_back(entry("reduced decoding", Verdict::kUndecided, 500, {1.2, 0.9, 1.6, 3}));
   ledger.entries.back().approximate = true;
   return ledger;
 }
@@ -79,7 +79,7 @@ TEST_CASE("the table shows all figures, marks and reasons", "[ledger]") {
   CHECK(all[4].find("reverted") != std::string::npos);
   CHECK(all[5].find("not applicable: the device is the host itself") != std::string::npos);
   CHECK(all[5].find("1.00 GB") == std::string::npos);
-  CHECK(all[6].find("reduced decode ~") == 0);
+  CHECK(all[6].find("reduced decoding ~") == 0);
   CHECK(table.find("mean loss of the first steps 2.3012 without, 2.3025 with this step") != std::string::npos);
   CHECK(table.find("~ approximate") != std::string::npos);
 }

@@ -97,7 +97,7 @@ std::string ladder_tiles(const Ledger& ledger, const std::optional<RatioInterval
   const int kept = count(ledger, Verdict::kKept);
   if (total)
     html += tile(fmt::format("{:.2f} ×", total->ratio),
-                 fmt::format("the plain baseline [{:.2f}, {:.2f}]", total->low, total->high), source);
+                 fmt::format("the plain settings [{:.2f}, {:.2f}]", total->low, total->high), source);
   html += tile(gain_text(ledger), "before and after", source);
   const auto steps = std::ranges::count_if(
       ledger.entries, [](const LedgerEntry& entry) { return measured(entry) && !has_relative(entry); });

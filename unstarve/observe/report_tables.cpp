@@ -47,8 +47,9 @@ std::string name_cell(const LedgerEntry& entry) {
 
 std::string status_cell(const LedgerEntry& entry) {
   const VerdictLook look = look_of(entry.verdict);
-  std::string html = fmt::format("<span class=\"status\"><span class=\"sign\" aria-hidden=\"true\">{}</span> {}</span>",
-                                 look.sign, to_string(entry.verdict));
+  std::string html =
+      fmt::format("<span class=\"status\"><span class=\"sign\" aria-hidden=\"true\">{}</span> {}</span>", look.sign,
+                  entry.verdict == Verdict::kBase ? "plain settings" : to_string(entry.verdict));
   if (!entry.reason.empty()) html += fmt::format("<span class=\"reason\">{}</span>", escape_html(entry.reason));
   return html;
 }
@@ -114,7 +115,7 @@ std::string ladder_table(const Ledger& ledger, const std::string& link) {
                    {"memory", true},
                    {"step ms", true},
                    {"samples/s", true},
-                   {"of base", true},
+                   {"of plain", true},
                    {"predicted ratio", true},
                    {"ratio to the step before", true},
                    {"verdict"}},

@@ -32,11 +32,11 @@ Report report_of_one() {
   ReportSection section;
   section.ledger.title = "training";
   LedgerEntry base;
-  base.name = "base";
+  base.name = "plain settings";
   base.samples_per_s = 273;
   base.batch = 32;
   LedgerEntry faster = base;
-  faster.name = "channels last";
+  faster.name = "channels-last";
   faster.verdict = Verdict::kKept;
   faster.samples_per_s = 395;
   faster.ratio = {1.44, 1.42, 1.46, 8};
@@ -63,15 +63,15 @@ TEST_CASE("the tiles count measured steps and show the final comparison", "[repo
   ledger.entries.back().verdict = Verdict::kUndecided;
   report.sections[0].total = RatioInterval{1.04, 0.96, 1.13, 8};
   CHECK_THAT(render_report(report),
-             Catch::Contains("<b>1 of 1</b>") && Catch::Contains("the plain baseline [0.96, 1.13]"));
+             Catch::Contains("<b>1 of 1</b>") && Catch::Contains("the plain settings [0.96, 1.13]"));
   ledger.entries[1].verdict = Verdict::kReverted;
   CHECK_THAT(render_report(report),
-             Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the plain baseline [0.96, 1.13]"));
+             Catch::Contains("<b>0 of 1</b>") && Catch::Contains("the plain settings [0.96, 1.13]"));
 }
 
 TEST_CASE("the page contains figures, text, scripts and styles, and fetches nothing", "[report]") {
   const std::string html = render_report(report_of_one());
-  for (const char* part : {"unstarve tune photos/", "2026-11-21 08:00 UTC", "channels last", "273 → 395 samples/s",
+  for (const char* part : {"unstarve tune photos/", "2026-11-21 08:00 UTC", "channels-last", "273 → 395 samples/s",
                            "[1.42, 1.46]", "the network is the bottleneck", "var uPlot=", "Leon Sorokin"}) {
     CAPTURE(part);
     CHECK(html.find(part) != std::string::npos);

@@ -21,7 +21,8 @@ OPERATION(contrast, "blends with the mean luma: factor [0.6, 1.4], probability 1
 OPERATION(saturation, "blends with grey: factor [0.6, 1.4], probability 1")
 OPERATION(hue, "shifts the hue: shift [-0.1, 0.1] of the colour circle, probability 1")
 OPERATION(color_jitter,
-          "changes brightness, contrast, saturation and hue in random order: brightness 0.4, contrast 0.4, saturation 0.4, hue 0.1, probability 1")
+          "changes brightness, contrast, saturation and hue in random order: brightness 0.4, contrast 0.4, "
+          "saturation 0.4, hue 0.1, probability 1")
 OPERATION(grayscale, "converts to grey: probability 0.1")
 OPERATION(posterize, "reduces the bits per value: bits 4, probability 0.5")
 OPERATION(solarize, "inverts values from threshold on: threshold 128, probability 0.5")

@@ -136,18 +136,18 @@ class LibraryWorld final : public MpiWorld {
       throw Error(ErrorKind::kMissing,
                   "train: found an MPI library without support for threads; expected MPI_THREAD_SERIALIZED");
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    check(MPI_Comm_rank(MPI_COMM_WORLD, &place_.rank), "rank");
-    check(MPI_Comm_size(MPI_COMM_WORLD, &place_.world), "size");
+    check(MPI_Comm_rank(MPI_COMM_WORLD, &position_.rank), "rank");
+    check(MPI_Comm_size(MPI_COMM_WORLD, &position_.world), "size");
     MPI_Comm local = MPI_COMM_NULL;
     check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local), "split");
-    check(MPI_Comm_rank(local, &place_.local_rank), "local rank");
-    place_.sharing = count_sharing(local);
-    local_ranks_ = find_local_ranks(local, place_.rank);
-    ended_.emplace(local, place_.local_rank);
+    check(MPI_Comm_rank(local, &position_.local_rank), "local rank");
+    position_.sharing = count_sharing(local);
+    local_ranks_ = find_local_ranks(local, position_.rank);
+    ended_.emplace(local, position_.local_rank);
     check(MPI_Comm_free(&local), "free");
   }
 
-  [[nodiscard]] MpiPlace place() const override { return place_; }
+  [[nodiscard]] MpiPosition position() const override { return position_; }
 
   void reduce(void* data, std::size_t count, MpiType type, MpiReduction reduction) override {
     const TypeFacts facts = facts_of(type);
@@ -175,7 +175,7 @@ class LibraryWorld final : public MpiWorld {
   }
 
  private:
-  MpiPlace place_;
+  MpiPosition position_;
   std::vector<LocalRank> local_ranks_;
   std::optional<SharedNumber> ended_;
 };

@@ -16,7 +16,7 @@
 
 namespace unstarve {
 
-struct MpiPlace {
+struct MpiPosition {
   int rank = 0, world = 1;
   int local_rank = 0;  // among the processes of this machine
   int sharing = 1;     // those of them whose affinity masks overlap with that of this process
@@ -35,7 +35,7 @@ enum class MpiReduction { kSum, kMaximum };
 class MpiWorld {
  public:
   virtual ~MpiWorld() = default;
-  [[nodiscard]] virtual MpiPlace place() const = 0;
+  [[nodiscard]] virtual MpiPosition position() const = 0;
   // Collectives over host memory: all ranks call the same ones with the same sizes in the same order. Each returns when
   // the result is in the memory.
   virtual void reduce(void* data, std::size_t count, MpiType type, MpiReduction reduction) = 0;

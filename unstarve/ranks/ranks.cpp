@@ -90,12 +90,12 @@ Ranks join_ranks() {
     case Launcher::kMpi: {
       check_srun();
       const std::shared_ptr<MpiWorld> mpi = open_mpi();
-      const MpiPlace place = mpi->place();
-      if (place.world == 1)
+      const MpiPosition position = mpi->position();
+      if (position.world == 1)
         throw Error(ErrorKind::kArgument,
                     fmt::format("train: MPI found one process, but the launcher started several; expected all of them "
                                 "in one MPI world. Start with srun --mpi=pmix, or mpirun"));
-      return {Launcher::kMpi, place.rank, place.world, place.local_rank, place.sharing, "", mpi};
+      return {Launcher::kMpi, position.rank, position.world, position.local_rank, position.sharing, "", mpi};
     }
   }
   return {};

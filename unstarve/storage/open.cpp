@@ -27,8 +27,7 @@ namespace {
 
 // A row of the table of formats. A new format is one file with `recognises` and `open`, and one row.
 struct Format {
-  const char* name;     // in messages: "image folder"
-  const char* expects;  // the files that it reads, in a few words; empty: for measurements, not listed
+  const char* name;  // in messages: "image folder"
   // Cheap: checks names, lengths and first bytes. Must not throw. A source that two formats recognise is ambiguous.
   bool (*recognises)(const Source& source);
   // Throws as open_dataset(). `split` is "" for all samples.
@@ -36,35 +35,33 @@ struct Format {
   // open() reads source.options, one of which is `label`, and rejects unknown ones; otherwise options are an error.
   bool takes_options = false;
   bool last_resort = false;  // ignored if another format recognises the source
+  bool generated = false;    // reads no files: messages do not list it
 };
 
 constexpr std::array<Format, 15> kFormats = {{
-    {"CIFAR binary", "data_batch_1.bin or train.bin and its siblings", recognises_cifar, open_cifar},
-    {"CIFAR Python", "data_batch_1 or train and its siblings", recognises_cifar_python, open_cifar_python},
-    {"tfrecord", "*.tfrecord, also compressed", recognises_tfrecord, open_tfrecord, true},
-    {"webdataset", "*.tar, also .tar.gz and .tar.zst", recognises_webdataset, open_webdataset, true},
-    {"recordio", "*.rec", recognises_recordio, open_recordio},
-    {"parquet", "*.parquet", recognises_parquet, open_parquet, true},
-    {"arrow", "*.arrow, or a folder of save_to_disk() of Hugging Face datasets", recognises_arrow, open_arrow, true},
-    {"mds", "a folder with index.json, or that file", recognises_mds, open_mds, true},
-    {"npy", "images.npy and labels.npy", recognises_npy, open_npy},
-    {"idx", "train-images-idx3-ubyte and its labels, as of MNIST", recognises_idx, open_idx},
-    {"manifest", "a CSV or JSON-lines file of paths and labels", recognises_manifest, open_manifest, true},
-    {"image folder", "one folder of *.jpg, *.jpeg, *.png or *.webp per class", recognises_image_folder,
-     open_image_folder},
-    {"images", "image files without labels, or a folder of them", recognises_unlabelled_images, open_unlabelled_images,
-     false, true},
-    {"synthetic", "synthetic:classes=10,images=2000,size=32,seed=1", recognises_synthetic, open_synthetic},
-    {"sleep", "", recognises_sleep, open_sleep},
+    {"CIFAR binary", recognises_cifar, open_cifar},
+    {"CIFAR Python", recognises_cifar_python, open_cifar_python},
+    {"tfrecord", recognises_tfrecord, open_tfrecord, true},
+    {"webdataset", recognises_webdataset, open_webdataset, true},
+    {"recordio", recognises_recordio, open_recordio},
+    {"parquet", recognises_parquet, open_parquet, true},
+    {"arrow", recognises_arrow, open_arrow, true},
+    {"mds", recognises_mds, open_mds, true},
+    {"npy", recognises_npy, open_npy},
+    {"idx", recognises_idx, open_idx},
+    {"manifest", recognises_manifest, open_manifest, true},
+    {"image folder", recognises_image_folder, open_image_folder},
+    {"images", recognises_unlabelled_images, open_unlabelled_images, false, true},
+    {"synthetic", recognises_synthetic, open_synthetic, false, false, true},
+    {"sleep", recognises_sleep, open_sleep, false, false, true},
 }};
 
-std::string known_formats() {
-  std::string text;
-  for (const Format& format : kFormats) {
-    if (*format.expects == '\0') continue;
-    text += (text.empty() ? "" : "; ") + std::string(format.name) + " (" + format.expects + ")";
-  }
-  return text;
+std::string expected_formats() {
+  std::string names;
+  for (const Format& format : kFormats)
+    if (!format.generated) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return "; expected one of: " + names +
+         ". An image folder has a folder of *.jpg, *.jpeg, *.png or *.webp files for each class";
 }
 
 // The folders that a pattern names, as one dataset.
@@ -80,7 +77,7 @@ std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, con
                                        const std::string& labels) {
   const std::string name = "open " + shown_name(source.text) + ": ";
   if (!format.takes_options && !source.options.empty())
-    throw argument_error("{}{} takes no options after '#'", name, format.name);
+    throw argument_error("{}options after '#'; expected none, because the format {} has no options", name, format.name);
   if (!format.takes_options && !labels.empty() && labels != "none")
     throw argument_error("{}labels '{}'; expected none or no value, because the format {} has one kind of labels", name,
                          labels, format.name);
@@ -90,13 +87,13 @@ std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, con
 
 // Which file has an unknown format; what it is, or else the known formats.
 std::string unrecognised_file(const Source& source) {
-  const std::string known = "; known: " + known_formats();
+  const std::string expected = expected_formats();
   if (source.files.size() < 2) {
     const std::string what = describe_unknown_file(shown_name(source.path), source.head);
-    return "a file of no known format" + (what.empty() ? known : what);
+    return "a file of no known format" + (what.empty() ? expected : what);
   }
   return fmt::format("{}, one of {} files, is a file of no known format{}", shown_name(source.first_path),
-                     source.files.size(), known);
+                     source.files.size(), expected);
 }
 
 // What to use instead of a URL with an unsupported scheme; "" if unknown.
@@ -135,12 +132,12 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
     throw input_error("open {}: {}", shown_name(path), unrecognised_file(source));
   }
   if (source.listing.folders.empty() && source.listing.files.empty()) {
-    throw input_error("open {}: the folder is empty; known: {}", shown_name(path), known_formats());
+    throw input_error("open {}: the folder is empty{}", shown_name(path), expected_formats());
   }
   const std::string hint = describe_unknown_folder(source.listing);
   const std::string found = "; found " + describe(source.listing);
   throw input_error("open {}: {}", shown_name(path),
-                    hint.empty() ? "no known format" + found + "; known: " + known_formats() : hint + found);
+                    hint.empty() ? "no known format" + found + expected_formats() : hint + found);
 }
 
 }  // namespace unstarve

@@ -28,10 +28,11 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_rejected("", ErrorKind::kArgument, "the path of the dataset is empty");
 
   folder.folder("empty");
-  check_rejected(folder.str("empty"), ErrorKind::kInput, "the folder is empty; known: CIFAR binary");
+  check_rejected(folder.str("empty"), ErrorKind::kInput, "the folder is empty; expected one of: CIFAR binary");
 
   folder.write("flat/1.txt", "x");
-  check_rejected(folder.str("flat"), ErrorKind::kInput, "no known format; found 0 folders, 1 file (1.txt); known: ");
+  check_rejected(folder.str("flat"), ErrorKind::kInput,
+                 "no known format; found 0 folders, 1 file (1.txt); expected one of: ");
 
   folder.write("saved/state.json", "{}");
   folder.write("saved/data-00000-of-00001.arrow", "x");
@@ -56,7 +57,7 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_rejected(folder.str("photo.gif"), ErrorKind::kInput, "an image of an unsupported format: convert it");
 
   folder.write("file.txt", "x");
-  check_rejected(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; known: ");
+  check_rejected(folder.str("file.txt"), ErrorKind::kInput, "a file of no known format; expected one of: ");
 
   folder.write("empty.txt", "");
   check_rejected(folder.str("empty.txt"), ErrorKind::kInput, "no known format: it is empty");
@@ -78,7 +79,8 @@ TEST_CASE("errors name the path, the contents and the known formats") {
   check_rejected(folder.str("litdata"), ErrorKind::kInput, "index.json does not belong to MDS, possibly to LitData");
   check_rejected(folder.str("litdata/index.json"), ErrorKind::kInput, "it is written by LitData");
   for (const char* const named : {"optimised", "litdata", "data.beton", "empty.tar", "data.parquet"})
-    CHECK(testing::error_message([&] { return open_dataset(folder.str(named)); }).find("known: ") == std::string::npos);
+    CHECK(testing::error_message([&] { return open_dataset(folder.str(named)); }).find("expected one of: ") ==
+          std::string::npos);
   folder.write("batch.pkl", "\x80\x04}");
   check_rejected(folder.str("batch.pkl"), ErrorKind::kInput, "a Python pickle, which may run code");
 
@@ -133,7 +135,7 @@ TEST_CASE("of several files of unknown format the inspected one is named") {
   const TemporaryFolder folder;
   for (const char* const name : {"a.txt", "b.txt"}) folder.write(name, name);
   check_rejected(folder.str("*.txt"), ErrorKind::kInput,
-                 folder.str("a.txt") + ", one of 2 files, is a file of no known format; known: ");
+                 folder.str("a.txt") + ", one of 2 files, is a file of no known format; expected one of: ");
 }
 
 TEST_CASE("folders named by a glob or braces are one dataset with classes merged by name") {

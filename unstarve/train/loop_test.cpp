@@ -245,14 +245,14 @@ TEST_CASE("a checkpoint contains the resume state, and evaluations follow the pr
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
-  int asked = 0;
+  int calls = 0;
   TrainPlan plan;
   plan.steps = 14;
   plan.start_step = 3;
   plan.first_step = 1;  // batches are larger now: the three steps done had the samples of two
   plan.evaluate_every = 4;
   plan.checkpoints.file = "unused";
-  plan.resume_state = [&] { return "position " + std::to_string(++asked); };
+  plan.resume_state = [&] { return "position " + std::to_string(++calls); };
   (void)run_training(trainer, {}, source, plan, clock);
   CHECK(trainer.saved == std::vector<std::int64_t>{5, 9, 13, 14});
   CHECK(trainer.positions == std::vector<std::string>{"position 1", "position 2", "position 3", "position 4"});
@@ -303,7 +303,7 @@ TEST_CASE("a run that is stopped writes a checkpoint and names it") {
   CHECK(trainer.saved == std::vector<std::int64_t>{7});
 }
 
-TEST_CASE("a run that is stopped without a place for checkpoints reports that none was written") {
+TEST_CASE("a run that is stopped without a folder for checkpoints reports that none was written") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
@@ -480,12 +480,12 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
   SECTION("rank 1 trains as many steps as rank 0 decides, takes part in checkpoints and writes none") {
     plan.rank = 1;
     plan.checkpoint_seconds = 0.5;  // its own clock does not matter
-    int asked = 0;
+    int calls = 0;
     trainer.agree = [&](std::span<double> values) {
       CHECK(values[0] == 0);
       CHECK(values[2] == 0);
       values[0] = 4;
-      values[2] = ++asked == 2 ? 1 : 0;
+      values[2] = ++calls == 2 ? 1 : 0;
     };
     const TrainHistory history = run_training(trainer, {}, source, plan, clock);
     CHECK(history.steps == 4);
@@ -512,8 +512,8 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
     CHECK(trainer.written == 1);
   }
   SECTION("a stop of another rank") {
-    int asked = 0;
-    trainer.agree = [&](std::span<double> values) { values[1] = ++asked == 3 ? 1 : 0; };
+    int calls = 0;
+    trainer.agree = [&](std::span<double> values) { values[1] = ++calls == 3 ? 1 : 0; };
     CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
                       Catch::Contains("training was stopped after step 2; continue with --resume unused"));
     CHECK(trainer.saved == std::vector<std::int64_t>{2});
@@ -531,9 +531,9 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
     CHECK(history.evaluations.back().loss == Approx(8.0 / 12));
   }
   SECTION("another rank has ended: one rank reports it") {
-    int asked = 0;
+    int calls = 0;
     trainer.agree = [&](std::span<double>) {
-      if (++asked == 3) throw Error(ErrorKind::kIo, "connection closed");
+      if (++calls == 3) throw Error(ErrorKind::kIo, "connection closed");
     };
     trainer.reports = GENERATE(true, false);
     const std::string message = testing::error_message([&] { (void)run_training(trainer, {}, source, plan, clock); },

@@ -1,5 +1,5 @@
 #pragma once
-// Batches of images that the trainer keeps on its device: a small data set is decoded once, and every batch is gathered
+// Batches of images that the trainer keeps on its device: a small dataset is decoded once, and every batch is gathered
 // there.
 //
 //   once:        loader (operations before the first random one) ──▶ Trainer::keep_images()

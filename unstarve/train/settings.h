@@ -132,7 +132,7 @@ struct TrainSettings {
   std::string device = "cpu";                 // "cpu", "cuda", "cuda:N"
   Precision precision = Precision::kFloat32;  // autocast; weights stay float32
   bool channels_last = false;
-  int operator_threads = 0;          // threads within operators; 0: all usable cores
+  int operator_threads = 0;          // 0: all usable cores
   int interop_threads = 0;           // threads for concurrent operators, of TorchScript only; 0: as libtorch
   GraphUse graph = GraphUse::kAuto;  // on a GPU
   bool fused_batch_norm = true;      // where models/kernels/fused_batch_norm.h can

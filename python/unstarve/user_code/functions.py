@@ -27,7 +27,7 @@ class Function:
 
     call: Callable[..., Any]
     number: int
-    wants_rng: bool
+    takes_rng: bool
 
     @classmethod
     def of(cls, call: Any, number: int) -> Function:
@@ -35,10 +35,10 @@ class Function:
         if not callable(call):
             raise ArgumentError(f"map: found {call!r}; expected a callable")
         try:
-            wants_rng = "rng" in inspect.signature(call).parameters
+            takes_rng = "rng" in inspect.signature(call).parameters
         except (TypeError, ValueError):  # a builtin has no signature, and no such argument
-            wants_rng = False
-        return cls(call, number, wants_rng)
+            takes_rng = False
+        return cls(call, number, takes_rng)
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class Function:
 
     def __call__(self, base_seed: int, key: int, *sample: Any) -> Any:
         """Applies the function to a sample. Its `rng` is seeded with (base_seed, key) and its number."""
-        if not self.wants_rng:
+        if not self.takes_rng:
             return self.call(*sample)
         bits = np.random.Philox(key=np.array([mix(base_seed, key), self.number], np.uint64))
         return self.call(*sample, rng=np.random.Generator(bits))

@@ -210,8 +210,8 @@ class Epoch:
         """Takes batch `serial`. Raises RuntimeError after the timeout, or if a helper died."""
         assert self._pool is not None
         if self._pinner is None:
-            wanted = serial if self._in_order or not self._workers else None
-            taken = take(self._pool, wanted, self._timeout, self._pin_device, self._iterable)
+            requested = serial if self._in_order or not self._workers else None
+            taken = take(self._pool, requested, self._timeout, self._pin_device, self._iterable)
         else:
             taken = self._pinner.get(serial, self._timeout)
         if taken is None:

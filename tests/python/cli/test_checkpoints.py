@@ -165,7 +165,7 @@ def test_a_full_disk_keeps_the_earlier_checkpoint_and_is_reported(tmp_path):
     metadata(before)
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path):
+def test_a_damaged_checkpoint_is_rejected(tmp_path):
     file = tmp_path / "model.safetensors"
     completed(*RUN[:-4], "--epochs", "0.2", "--out", file)
     data = bytearray(file.read_bytes())

@@ -119,7 +119,7 @@ INCONSISTENT = {
 
 
 @pytest.mark.parametrize(("damage", "message"), INCONSISTENT.values(), ids=INCONSISTENT)
-def test_an_inconsistent_structure_is_refused(half, tmp_path, damage, message):
+def test_an_inconsistent_structure_is_rejected(half, tmp_path, damage, message):
     file = SafetensorsFile(half)
     damage(file)
     path = file.write(tmp_path / "damaged.safetensors")
@@ -131,7 +131,7 @@ def test_an_inconsistent_structure_is_refused(half, tmp_path, damage, message):
     assert not (tmp_path / "model.onnx").exists()
 
 
-def test_an_additional_tensor_is_refused_by_training(half, tmp_path):
+def test_an_additional_tensor_is_rejected_by_training(half, tmp_path):
     file = SafetensorsFile(half)
     file.tensors["extra.weight"] = "F32", [2], b"\0" * 8
     path = file.write(tmp_path / "more.safetensors")
@@ -145,7 +145,7 @@ def test_an_additional_tensor_is_refused_by_training(half, tmp_path):
     ('{"n": 5}', 'invalid header: the number 5 near "n"'), ('{"n": {"a": "b"}}', 'invalid header: an object near "n"'),
     ('{"a": "1", "a": "2"}', 'invalid header: a duplicate metadata key near "a"'),
     ('{"a": "b}', "the header is not valid JSON at byte")])
-def test_wrong_metadata_are_refused(half, tmp_path, text, message):
+def test_wrong_metadata_are_rejected(half, tmp_path, text, message):
     path = SafetensorsFile(half).write(tmp_path / "damaged.safetensors", text)
     code, _, errors = finish(start_training(*RUN, "--epochs", "4", "--resume", path))
     assert code == 3 and f"reading safetensors {path}: {message}" in errors, errors
@@ -181,7 +181,7 @@ def test_a_changed_tensor_is_found_in_the_named_file(half, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--resume", "--weights"])
-def test_another_network_is_refused(half, option):
+def test_another_network_is_rejected(half, option):
     other = ["cifar_speed" if word == "cifar_net" else word for word in RUN]
     code, _, errors = finish(start_training(*other, "--epochs", "4", option, half))
     assert code == 2 and f"--model: found cifar_speed; expected cifar_net, the network of {half}" in errors, errors

@@ -160,9 +160,9 @@ def test_a_damaged_file_ends_the_run_after_the_good_batches(photographs, tmp_pat
 
 def test_pixels_decoded_on_the_device_count_towards_the_limit(photographs):
     loader = pipeline(photographs).options(memory_limit=400 * MB).batch(32)
-    place, made = 3 * 224 * 224, 4 * 3 * 224 * 224
+    sample_bytes, made = 3 * 224 * 224, 4 * 3 * 224 * 224
     text = loader.to_torch(operations="device", decode="hybrid").explain()
-    assert f", on the device {32 * (9 * place + 2 * made) / 1e6:.1f}" in text
+    assert f", on the device {32 * (9 * sample_bytes + 2 * made) / 1e6:.1f}" in text
     with pytest.raises(un.errors.ArgumentError, match="memory_limit_mb: 20; expected at least"):
         pipeline(photographs).options(memory_limit=20 * MB).batch(40).to_torch(
             operations="device", decode="hybrid").explain()

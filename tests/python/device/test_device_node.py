@@ -35,11 +35,11 @@ def test_yaml_round_trips_the_device():
 
 
 def test_without_device_operations_batches_are_those_of_the_host():
-    asked, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
-    assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(asked, plain, strict=True))
+    requested, plain = chain().device("cuda", operations="device", decode="hybrid").batch(32), chain().batch(32)
+    assert all(np.array_equal(ours[0], theirs[0]) for ours, theirs in zip(requested, plain, strict=True))
     line = ("device      cuda: it applies the operations from operations[1] on, and decodes by nvJPEG (hybrid), a "
             "share of the files chosen by measured rates, in to_torch(); here the host makes complete batches")
-    assert line in asked.explain()
+    assert line in requested.explain()
     assert "device      cuda, to which to_torch() copies the batches" in chain().device("cuda").batch(8).explain()
     assert "\ndevice " not in plain.explain()
 
@@ -81,16 +81,16 @@ def test_to_torch_uses_the_device_of_the_pipeline():
 def test_arguments_override_it(given, expected, monkeypatch):
     made = []
 
-    class Told(Exception):
+    class Reported(Exception):
         pass
 
-    def converted(_self, _loader, _normalize, _dtype, asked):
-        made.append(asked)
-        raise Told
+    def converted(_self, _loader, _normalize, _dtype, requested):
+        made.append(requested)
+        raise Reported
 
     from unstarve.torch import TorchLoader
     monkeypatch.setattr(TorchLoader, "_converted", converted)
-    with pytest.raises(Told):
+    with pytest.raises(Reported):
         un.open(SMALL).center_crop(24).device(**WHOLE).batch(8).to_torch(**given)
     assert made == [expected]
 

@@ -359,11 +359,11 @@ ELSEWHERE = {"DALIClassificationIterator(pipeline)"}
 @pytest.mark.parametrize("page", BOTH)
 def test_every_name_of_theirs_exists(page):
     python = interpreter(page)
-    asked = [span.removeprefix(ALIASES.get(page, "")) for cell, _ in rows(page) for span in spans(cell)
+    names = [span.removeprefix(ALIASES.get(page, "")) for cell, _ in rows(page) for span in spans(cell)
              if re.match(r"[A-Za-z_.]+(\(|$)", span) and span not in ("handler", "Dataset", "mstd") and
              span not in ELSEWHERE]
-    assert len(asked) > 10
-    done = subprocess.run([python, "-c", CHECK_THEIRS, ",".join(THEIR_MODULES[page])], input=json.dumps(asked),
+    assert len(names) > 10
+    done = subprocess.run([python, "-c", CHECK_THEIRS, ",".join(THEIR_MODULES[page])], input=json.dumps(names),
                           capture_output=True, text=True, check=False,
                           env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3",
                                **({} if python == sys.executable else {"PYTHONPATH": ""})})

@@ -1,4 +1,4 @@
-"""The table "Options of several verbs" of docs/reference/command-line.md agrees with the help of all verbs."""
+"""The table "Options of several commands" of docs/reference/command-line.md agrees with the help of all commands."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def verbs_of_options():
 
 def verbs_of_table():
     page = (REFERENCE / "command-line.md").read_text()
-    rows = page.split("## Options of several verbs")[1].split("\n## ")[0].splitlines()
+    rows = page.split("## Options of several commands")[1].split("\n## ")[0].splitlines()
     cells = [line.split("|")[1:3] for line in rows if line.startswith("| `")]
     table = defaultdict(list)
     for options, verbs in cells:

@@ -75,25 +75,25 @@ def test_the_quarantine_list_of_a_loader_is_the_program_s(tmp_path, chain):
     if chain == "torch":
         pytest.importorskip("torch")
         loader = loader.to_torch()
-    place = tmp_path / "bad.jsonl"
+    path = tmp_path / "bad.jsonl"
     with loader:
-        assert loader.write_quarantine(place) == 0 and place.read_text() == ""
+        assert loader.write_quarantine(path) == 0 and path.read_text() == ""
         list(loader)
-        assert loader.write_quarantine(place) == 2
-    latin, plain = listed(place)
+        assert loader.write_quarantine(path) == 2
+    latin, plain = listed(path)
     assert plain.keys() == {"file", "offset", "reason"} and plain["offset"] == 0
     assert plain["file"].endswith("dog/008.jpg") and "008.jpg" in plain["reason"]
     assert os.fsdecode(bytes.fromhex(latin["file_bytes"])) == str(tmp_path / "photos" / "cat" / "caf\udce9.jpg")
-    assert loader.write_quarantine(str(place)) == 2 and len(listed(place)) == 2  # after close(), and instead of it
+    assert loader.write_quarantine(str(path)) == 2 and len(listed(path)) == 2  # after close(), and instead of it
     with pytest.raises(un.errors.IoError, match="no such folder"):
         loader.write_quarantine(tmp_path / "no such folder" / "bad.jsonl")
     if chain == "plain" and "UNSTARVE" in os.environ:
         pack = [os.environ["UNSTARVE"], "pack", tmp_path / "photos", tmp_path / "packed", "--format", "webdataset",
-                "--exclude", place, "--json"]
+                "--exclude", path, "--json"]
         assert json.loads(subprocess.run(pack, capture_output=True, check=True).stdout)["excluded"] == 2
 
 
-def test_the_quarantine_list_tells_records_of_shards_by_offset(tmp_path):
+def test_the_quarantine_list_identifies_records_of_shards_by_offset(tmp_path):
     with tarfile.open(tmp_path / "train.tar", "w") as shard:
         for number in range(6):
             data = b"no image" if number == 4 else jpeg()

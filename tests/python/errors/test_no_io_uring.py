@@ -41,10 +41,10 @@ def unstarve(*arguments, answer=None):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("no_io_uring") / "data"
-    subprocess.run([os.environ["UNSTARVE"], "synth", place, "--classes", "4", "--images", "40", "--size", "200"],
+    data = tmp_path_factory.mktemp("no_io_uring") / "data"
+    subprocess.run([os.environ["UNSTARVE"], "synth", data, "--classes", "4", "--images", "40", "--size", "200"],
                    check=True, stdout=subprocess.DEVNULL)
-    return place
+    return data
 
 
 def allowed_here():

@@ -68,7 +68,7 @@ def test_a_warning_turned_into_an_error_loses_no_other_warning(nowhere):
     assert len(raised) == 2 and len(labels) == 4 and sorted(raised) == sorted(loader.notes)
 
 
-def told_by_calls_in_each_epoch(pipeline, before=lambda loader, epoch: None, epochs=3):
+def notices_of_epochs(pipeline, before=lambda loader, epoch: None, epochs=3):
     pytest.importorskip("torch")
     loader = pipeline.batch(50)
     first = []
@@ -81,7 +81,7 @@ def told_by_calls_in_each_epoch(pipeline, before=lambda loader, epoch: None, epo
 
 
 def test_to_torch_per_epoch_warns_that_the_epoch_is_the_same():
-    epochs, report = told_by_calls_in_each_epoch(un.open(SMALL).shuffle(0))
+    epochs, report = notices_of_epochs(un.open(SMALL).shuffle(0))
     assert epochs[0] == epochs[1] == epochs[2]
     assert len(report) == 2 and "to_torch() was called again at epoch 0" in str(report[0].message)
     assert report[0].filename == __file__
@@ -94,7 +94,7 @@ def test_to_torch_per_epoch_warns_that_the_epoch_is_the_same():
 ])
 def test_to_torch_per_epoch_does_not_warn_if_nothing_is_repeated(pipeline, before):
     epochs = 1 if "next" in before.__code__.co_names else 3
-    assert told_by_calls_in_each_epoch(pipeline(), before, epochs)[1] == []
+    assert notices_of_epochs(pipeline(), before, epochs)[1] == []
 
 
 def test_one_torch_loader_continues_from_epoch_to_epoch():

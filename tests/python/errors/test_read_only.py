@@ -137,16 +137,16 @@ def test_existing_scan_indexes_are_used_and_others_are_cached(world):
     shutil.rmtree(world / "cache" / "unstarve")
     subprocess.run([os.environ["UNSTARVE"], "index", world / "src"], check=True, stdout=subprocess.DEVNULL)
     close(world)
-    beside = index()
-    assert (beside["made"], beside["there"]) == (0, RECORDS)
-    assert Path(beside["place"]).parent == world
+    sidecar = index()
+    assert (sidecar["made"], sidecar["there"]) == (0, RECORDS)
+    assert Path(sidecar["place"]).parent == world
     assert files_below(world / "cache") == []
     # A rebuilt index would have no location, with a warning.
     first, second = sorted((world / "src").rglob("*.jpg"))[:2]
     shutil.copy(first, second)
     done = as_reader("index", world / "src", "--json", cache=world / "cache")
     assert done.returncode == 3
-    assert f"{beside['place']}: not writable" in done.stderr
+    assert f"{sidecar['place']}: not writable" in done.stderr
 
 
 def test_the_records_are_those_of_the_files(world):

@@ -44,7 +44,7 @@ def source(tmp_path_factory):
 
 
 def originals(source):
-    """Label and bytes of every file, in the order of the data set."""
+    """Label and bytes of every file, in the order of the dataset."""
     classes = sorted(path for path in source.iterdir() if path.is_dir())
     return [(label, path.read_bytes()) for label, folder in enumerate(classes) for path in sorted(folder.iterdir())]
 

@@ -61,10 +61,10 @@ def test_decoding_only_the_crop_gives_the_same_pixels(folder):
         np.testing.assert_array_equal(alone, whole)
 
 
-def test_headers_tell_sizes_to_filters_and_inspect(folder):
-    wanted = sum(min(image.shape[:2]) >= 60 for image in pillows(folder))
-    assert 0 < wanted < 32
-    assert len(un.open(folder).filter(min_side=60).center_crop(32).batch(1)) == wanted
+def test_filters_and_inspect_read_sizes_from_headers(folder):
+    expected = sum(min(image.shape[:2]) >= 60 for image in pillows(folder))
+    assert 0 < expected < 32
+    assert len(un.open(folder).filter(min_side=60).center_crop(32).batch(1)) == expected
     report = json.loads(subprocess.run([os.environ["UNSTARVE"], "inspect", folder, "--json"], capture_output=True,
                                      check=True).stdout)
     assert report["samples"] == 32 and report["encodings"] == {"webp": 32} and not report["corrupt"]

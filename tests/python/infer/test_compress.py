@@ -235,8 +235,8 @@ def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_
     assert 1 <= int(fewer["change"].split(" of 11 layers")[0]) < 11
 
 
-def test_int8_on_other_processors_is_checked(model, unlabelled, tmp_path):
-    """As on a processor with VNNI, whose int8 is then limited to AVX2."""
+def test_int8_on_other_cpus_is_checked(model, unlabelled, tmp_path):
+    """As on a CPU with VNNI, whose int8 is then limited to AVX2."""
     out = tmp_path / "small"
 
     def portability(bound, *options):
@@ -255,7 +255,7 @@ def test_int8_on_other_processors_is_checked(model, unlabelled, tmp_path):
     assert found["failure"] is None and found["loss"]["images"] == 50
     assert found["seven_bits_loss"] is None and found["seven_bits_model"] is None
     assert "without VNNI " in text and "measured in OpenVINO with AVX2 only" in text
-    assert "On x86 processors without VNNI: " in page and "measured in OpenVINO with AVX2 only" in page
+    assert "On x86 CPUs without VNNI: " in page and "measured in OpenVINO with AVX2 only" in page
     assert "layers are computed in int8: " in page and "streams/threads/batch" in page
     assert not (out / "model-7bits.onnx").exists()
 

@@ -176,7 +176,7 @@ def test_files_of_the_user_have_no_published_accuracy(small, tmp_path):
     assert result["networks"][0]["published"] is None and result["front_by"] is None
 
 
-def test_files_with_the_same_name_are_told_apart_by_path_or_name(small):
+def test_files_with_the_same_name_are_distinguished_by_path_or_name(small):
     files = [small / "model.onnx", small / "int8/model.onnx"]
     done = run("--weights", *files, "--size", 32, *QUICK)
     assert done.returncode == 0, done.stderr

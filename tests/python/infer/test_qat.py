@@ -50,7 +50,7 @@ def predictions(model, out, engine):
 
 
 def test_the_exported_model_computes_what_the_training_evaluates(checkpoint, folder):
-    """Without fused kernels, whose sums overflow on processors without VNNI."""
+    """Without fused kernels, whose sums overflow on CPUs without VNNI."""
     pytest.importorskip("onnxruntime")
     images, labels = next(iter(un.open(DATA).sequential().batch(IMAGES)))
     mean, std = (np.array(values, np.float32).reshape(3, 1, 1) for values in un.CIFAR10)
@@ -158,7 +158,7 @@ def test_errors_have_the_reason(options, message):
 
 
 def test_seven_bits_lose_little(checkpoint, tmp_path):
-    """Of weights that were trained with eight: for processors without VNNI."""
+    """Of weights that were trained with eight: for CPUs without VNNI."""
     _, result, _ = checkpoint
     exported(checkpoint[0], tmp_path / "model.onnx", "--weight-bits", "7")
     accuracy, _ = predictions(tmp_path / "model.onnx", tmp_path / "out.npy", "onnxruntime")

@@ -47,8 +47,8 @@ def test_every_dtype_and_layout_on_both_devices(device, dtype, layout):
     for (images, labels), pixels in zip(run, plain, strict=True):
         assert images.devices() == labels.devices() == {device}
         assert images.dtype == jnp.dtype(dtype) and images.shape == pixels.shape == (12, *run.shapes[0])
-        wanted = pixels if dtype == "uint8" else (pixels / 255 - mean) / std
-        np.testing.assert_allclose(np.asarray(images, np.float32), wanted, atol=1e-5,
+        expected = pixels if dtype == "uint8" else (pixels / 255 - mean) / std
+        np.testing.assert_allclose(np.asarray(images, np.float32), expected, atol=1e-5,
                                    rtol={"bfloat16": 1e-2, "float16": 1e-3}.get(dtype, 2e-5))
         seen += 1
     assert seen == 4

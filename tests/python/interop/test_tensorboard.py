@@ -120,7 +120,7 @@ def test_tensorboard_reads_tune(tmp_path):
     assert values(events, "tune/samples_per_s")[0][0] == 0
     ladder = text(events, "tune/ladder")
     assert all(f"| {i} | {rung['name']} | {rung['status']} |" in ladder for i, rung in enumerate(result["rungs"]))
-    assert events_of(tmp_path / "winner").Scalars("tune/utilisation")
+    assert events_of(tmp_path / "best").Scalars("tune/utilisation")
 
 
 def test_tensorboard_reads_capacity(tmp_path):

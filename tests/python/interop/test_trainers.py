@@ -65,7 +65,7 @@ def fit(lightning, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_lightning_trains_two_epochs_and_goes_on_in_mid_epoch(fit, photographs, tmp_path):
+def test_lightning_trains_two_epochs_and_resumes_in_mid_epoch(fit, photographs, tmp_path):
     with loader(photographs) as data:
         seen, trainer = fit(data)
         epochs = [[total for epoch, total in seen if epoch == number] for number in range(2)]
@@ -116,7 +116,7 @@ def hugging_face(photographs, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_hugging_face_s_trainer_trains_two_epochs_and_goes_on_in_mid_epoch(hugging_face, photographs, tmp_path):
+def test_hugging_face_s_trainer_trains_two_epochs_and_resumes_in_mid_epoch(hugging_face, photographs, tmp_path):
     with loader(photographs, names=("pixel_values", "labels")) as data:
         stop = len(data) + 2  # in the second epoch
         seen, steps = hugging_face(data, save_strategy="steps", save_steps=stop)

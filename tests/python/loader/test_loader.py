@@ -134,8 +134,8 @@ def test_pixels_filled_with_the_mean_are_normalised_to_zero(operation: dict) -> 
         pipeline = start.operation(fill=fill, **operation) if fill is not None else start.operation(**operation)
         return next(iter(pipeline.normalize(mean, std).batch(8)))[0].copy()
 
-    meant, written, black, usual = batch("mean"), batch((124, 116, 26)), batch(0), batch(None)
-    assert np.array_equal(meant, written) and np.array_equal(black, usual)
+    meant, written, black, default = batch("mean"), batch((124, 116, 26)), batch(0), batch(None)
+    assert np.array_equal(meant, written) and np.array_equal(black, default)
     filled = (meant != black).any(axis=1)
     assert filled.mean() > 0.02
     near = np.abs(meant) <= 0.5 / 255 / np.array(std).reshape(3, 1, 1) + 1e-6

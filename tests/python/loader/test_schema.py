@@ -236,7 +236,7 @@ def test_every_field_of_the_schema_is_tested():
     assert len(FIELDS) > 300 and {keys[0] for keys in FIELDS} == set(SCHEMA["properties"])
 
 
-def sound_beside(keys, rng):
+def valid_next_to(keys, rng):
     """Returns a valid spec with the settings that the field requires."""
     spec = accepted(rng)
     for node in ("cache", "mix", "batch", "device"):
@@ -292,7 +292,7 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
     node, word = named(keys)
     rejected = 0
     for wrong in WRONG:
-        spec = sound_beside(keys, rng)
+        spec = valid_next_to(keys, rng)
         assert said(spec) is None
         put(spec, keys, wrong)
         text = said(spec)
@@ -310,7 +310,7 @@ def test_library_and_schema_reject_a_spec_with_one_wrong_field(keys):
             # Only the schema is strict about types: values that are not text, or a list of one number.
             assert isinstance(wrong, (int, float, str, list)), spec
     assert rejected >= 5
-    spec = sound_beside(keys, rng)
+    spec = valid_next_to(keys, rng)
     if keys[0] != "mix":
         spec["source"] = {"path": SMALL}
     put(spec, keys, {"a": 1})

@@ -82,8 +82,8 @@ def hue_of_tensor(pixels: np.ndarray, shift: float) -> np.ndarray:
     hue = (sector / 6 + shift) % 1
     channels = []
     for n in (5, 3, 1):
-        place = (n + 6 * hue) % 6
-        channels.append(most - chroma * torch.clamp(torch.minimum(place, 4 - place), 0, 1))
+        offset = (n + 6 * hue) % 6
+        channels.append(most - chroma * torch.clamp(torch.minimum(offset, 4 - offset), 0, 1))
     return (255 * torch.stack(channels, dim=2)).numpy()
 
 

@@ -79,13 +79,13 @@ def test_affine_equals_the_definition_of_torch(interpolation: str) -> None:
                        @ np.array([[1, 0], [-np.tan(shear_y), 1]]) @ np.array([[1, -np.tan(shear_x)], [0, 1]]))
         back = np.linalg.inv(there)
         y, x = np.mgrid[:height, :width] + 0.5
-        places = np.stack([x - width / 2, y - height / 2], axis=-1) @ back.T
-        grid = torch.from_numpy(places / [width / 2, height / 2])[None]
+        coordinates = np.stack([x - width / 2, y - height / 2], axis=-1) @ back.T
+        grid = torch.from_numpy(coordinates / [width / 2, height / 2])[None]
         planes = torch.from_numpy(pixels.copy()).permute(2, 0, 1)[None].double()
         theirs = torch.nn.functional.grid_sample(planes, grid, mode=interpolation,
                                                  padding_mode="border", align_corners=False)
         theirs = theirs[0].permute(1, 2, 0).numpy()
-        outside = (np.abs(places) >= [width / 2, height / 2]).any(axis=-1)
+        outside = (np.abs(coordinates) >= [width / 2, height / 2]).any(axis=-1)
         theirs[outside] = 0
         difference = np.abs(ours - theirs)
         assert (difference > 1).mean() <= 0.002, (difference > 1).mean()

@@ -92,7 +92,7 @@ def wide_space(bins: int = 31) -> dict[str, list[float]]:
     return space
 
 
-def usual_space(width: int, height: int, bins: int = 31) -> dict[str, list[float]]:
+def default_space(width: int, height: int, bins: int = 31) -> dict[str, list[float]]:
     """RandAugment's."""
     space = {name: spaced(0.9, bins) for name in SIGNED}
     space |= {"ShearX": spaced(0.3, bins), "ShearY": spaced(0.3, bins), "Rotate": spaced(30, bins)}
@@ -116,7 +116,7 @@ def test_trivial_augment_follows_its_definition() -> None:
 def test_policies_with_other_magnitudes_and_fill_follow_their_definitions() -> None:
     pixels = picture()
     made = results(pixels, wide_space(6), FILL), results(
-        pixels, {name: [values[40]] for name, values in usual_space(WIDTH, HEIGHT, 50).items()}, FILL)
+        pixels, {name: [values[40]] for name, values in default_space(WIDTH, HEIGHT, 50).items()}, FILL)
     for options, candidates in zip((f"trivial_augment:num_magnitude_bins=6:{FILLED}",
                                     f"rand_augment:changes=1:magnitude=40:num_magnitude_bins=50:{FILLED}"), made):
         seen = set()
@@ -132,7 +132,7 @@ def test_uncovered_pixels_keep_the_fill_colour() -> None:
     pixels = picture()
     padded = np.full((HEIGHT + 8, WIDTH + 8, 3), 200, np.uint8)
     padded[4:-4, 4:-4] = pixels
-    made = results(padded, {name: [values[30]] for name, values in usual_space(WIDTH + 8, HEIGHT + 8).items()}, FILL)
+    made = results(padded, {name: [values[30]] for name, values in default_space(WIDTH + 8, HEIGHT + 8).items()}, FILL)
     moved = 0
     for sample in range(60):
         ours, _ = apply(pixels, f"pad_crop:size={HEIGHT + 8},{WIDTH + 8}:padding=4:fill=200",
@@ -146,7 +146,7 @@ def test_uncovered_pixels_keep_the_fill_colour() -> None:
 @pytest.mark.parametrize("magnitude", [9, 30])
 def test_rand_augment_follows_its_definition(magnitude: int) -> None:
     pixels = picture()
-    made = results(pixels, {name: [values[magnitude]] for name, values in usual_space(WIDTH, HEIGHT).items()})
+    made = results(pixels, {name: [values[magnitude]] for name, values in default_space(WIDTH, HEIGHT).items()})
     seen = set()
     for sample in range(60):
         key, share = nearest(apply(pixels, f"rand_augment:changes=1:magnitude={magnitude}", sample=sample)[0], made)
@@ -157,7 +157,7 @@ def test_rand_augment_follows_its_definition(magnitude: int) -> None:
 
 def test_two_operations_of_rand_augment_are_applied_in_sequence() -> None:
     pixels = picture()
-    space = {name: [values[9]] for name, values in usual_space(WIDTH, HEIGHT).items()}
+    space = {name: [values[9]] for name, values in default_space(WIDTH, HEIGHT).items()}
     both = {}
     for first, image in results(pixels, space).items():
         for second, result in results(image, space).items():
@@ -176,7 +176,7 @@ def test_the_reference_operations_equal_torchvision() -> None:
     assert {make_policies.digest(np.asarray(changed(image, name, sign * magnitude, FILL))) for sign in (1, -1)
             for name, magnitude, _ in GOLDEN["filled"]} >= {expected for _, _, expected in GOLDEN["filled"]}
     # The magnitudes of all of them are compared by unstarve/ops/policy/policies_golden_test.cpp; these are the same.
-    for space, golden in ((wide_space(), "TrivialAugmentWide"), (usual_space(WIDTH, HEIGHT), "RandAugment")):
+    for space, golden in ((wide_space(), "TrivialAugmentWide"), (default_space(WIDTH, HEIGHT), "RandAugment")):
         for name, theirs in GOLDEN["spaces"][golden].items():
             assert theirs["signed"] == (name in SIGNED)
             assert np.allclose(theirs["values"], space.get(name, []), atol=1e-3), name
@@ -209,12 +209,12 @@ def test_perspective_equals_pillow_with_the_same_corners() -> None:
     """Measures the mapping with an image of positions. It must be a perspective; Pillow's transform must equal ours."""
     width, height, distortion = 140, 100, 0.5
     y, x = np.mgrid[:height, :width]
-    places = np.stack([x, y, np.full_like(x, 200)], axis=-1).astype(np.uint8)
+    coordinates = np.stack([x, y, np.full_like(x, 200)], axis=-1).astype(np.uint8)
     smooth = gradient(width, height)
     smooth[..., 2] = 128 + 80 * np.sin(x / 9) * np.cos(y / 7)
     for sample in range(12):
         options = f"perspective:distortion={distortion}:probability=1"
-        seen, _ = apply(places, options + ":interpolation=nearest", sample=sample)
+        seen, _ = apply(coordinates, options + ":interpolation=nearest", sample=sample)
         inside = seen[..., 2] == 200
         u, v = (seen[inside][:, channel] + 0.5 for channel in (0, 1))
         px, py = x[inside] + 0.5, y[inside] + 0.5

@@ -23,9 +23,9 @@ def test_filter_functions_are_called_once_per_sample(photographs):
 
     loader = pipeline.filter(wide).sequential().resize((8, 8)).batch(1)
     assert len(seen) == len(pipeline) == 100
-    for sample, label, name, width, height, size, place in seen[::9]:
+    for sample, label, name, width, height, size, location in seen[::9]:
         record = pipeline.read(sample)
-        assert (label, size, place) == (record["label"], len(record["image"]), pipeline.location(sample))
+        assert (label, size, location) == (record["label"], len(record["image"]), pipeline.location(sample))
         assert name == pipeline.classes[label] and min(width, height) > 0
     expected = [sample for sample, _, _, width, height, *_ in seen if width > height]
     assert 0 < len(expected) < 100 and [one for batch in ids(loader) for one in batch] == expected
@@ -40,9 +40,9 @@ def test_filter_functions_combine_with_bounds_take_and_each_other():
     pipeline = un.open(DATA).filter(labels=[1, 2, 3]).filter(lambda facts: facts.label != 2)
     pipeline = pipeline.filter(lambda facts: facts.id >= 10).take(7).sequential()
     assert ids(pipeline.batch(7)) == [[i for i in range(10, 60) if i % 5 in (1, 3)][:7]]
-    asked = []
-    loader = un.open("synthetic:images=20000,size=8").filter(lambda facts: not asked.append(facts.id)).take(3).batch(3)
-    assert len(loader) == 1 and len(asked) < 20000  # only as many as required
+    tested = []
+    loader = un.open("synthetic:images=20000,size=8").filter(lambda facts: not tested.append(facts.id)).take(3).batch(3)
+    assert len(loader) == 1 and len(tested) < 20000  # only as many as required
     balanced = un.open(DATA).filter(lambda facts: facts.label < 2).balance().batch(24)
     assert {int(label) for _, labels in balanced for label in labels} == {0, 1}
     mixed = un.mix([un.open(DATA).filter(lambda facts: facts.id < 3), un.open(DATA)], weights=[1, 1]).batch(60)

@@ -212,9 +212,9 @@ def test_the_state_of_many_sources_is_small_and_their_weights_may_change(sources
         assert max(given) - min(given) <= 1, i
     state = json.loads(json.dumps(changed.state_dict()))
     assert len(json.dumps(state)) < 1024
-    behind = un.from_yaml(mixed(new, [old]).to_yaml()) if sources == 48 else mixed(new, [old])
-    behind.load_state_dict(state)
-    assert np.array_equal(next(behind.batches())[2], next(batches)[2])
+    resumed = un.from_yaml(mixed(new, [old]).to_yaml()) if sources == 48 else mixed(new, [old])
+    resumed.load_state_dict(state)
+    assert np.array_equal(next(resumed.batches())[2], next(batches)[2])
 
 
 def test_new_weights_in_relaxed_order_neither_skip_nor_repeat_samples():
@@ -242,10 +242,10 @@ def test_new_weights_in_relaxed_order_neither_skip_nor_repeat_samples():
             change = resumed.state_dict()["mix"][-1]
             rest.append(collections.Counter(ids_of(resumed)))
         # The old weights apply before the change, the new ones after it.
-        behind = mixed(0.5, 0.5)
-        behind.load_state_dict({**{key: value for key, value in state.items() if key != "window"}, "mix": [change],
-                                "samples": change[0]})
-        expected = collections.Counter(before[:change[0]] + ids_of(behind))
+        resumed = mixed(0.5, 0.5)
+        resumed.load_state_dict({**{key: value for key, value in state.items() if key != "window"}, "mix": [change],
+                                 "samples": change[0]})
+        expected = collections.Counter(before[:change[0]] + ids_of(resumed))
         assert change[0] < 700 and change[2] == [0.5, 0.5]
         assert seen + rest[0] == seen + rest[1] == expected
 
@@ -278,10 +278,10 @@ def test_chains_survive_yaml():
 @pytest.mark.parametrize("name", [b"caf\xe9", "caf\u00e9".encode(), "\U0001f600 \"x\": [1]\u2028\u0085\x7f".encode()])
 def test_classes_are_named_in_any_bytes(tmp_path, name):
     for number, folder in enumerate((name, b"dog")):
-        place = os.path.join(os.fsencode(tmp_path), folder)
-        os.mkdir(place)
+        class_folder = os.path.join(os.fsencode(tmp_path), folder)
+        os.mkdir(class_folder)
         for image in range(3):
-            Image.new("RGB", (8, 8), (number, image, 0)).save(os.path.join(place, b"%d.png" % image))
+            Image.new("RGB", (8, 8), (number, image, 0)).save(os.path.join(class_folder, b"%d.png" % image))
     data, name = un.open(tmp_path), os.fsdecode(name)
     label = data.classes.index(name)
     images = set(range(6)) & set(ids_of(data.filter(lambda facts: facts.class_name == name).batch(1)))

@@ -123,7 +123,7 @@ def test_missing_files_and_unknown_formats_are_rejected(unstarve):
     assert "HTTP 403, access denied" in error and "wr0ng" not in error
 
 
-def test_a_level_costs_the_same_however_much_lies_below(unstarve, swift):
+def test_a_level_costs_the_same_however_much_is_below(unstarve, swift):
     """Pages have 20 entries: 30 keys in a folder of the level would make two, another 30 four."""
     client = swift.client
     client.put_object(Bucket="data", Key="level/train-0.tar", Body=shard("a", 3))

@@ -78,8 +78,8 @@ def test_the_classes_of_packed_data_are_read_remotely(nginx, run, tmp_path):
         shutil.copy(FIXTURES / "images" / "0.jpg", tmp_path / "src" / name / "0.jpg")
     run("pack", tmp_path / "src", nginx.www / "packed", "--format", "webdataset")
     names = []
-    for place in nginx.www / "packed", f"{nginx.url}/packed":
-        report = json.loads(run("inspect", f"{place}/data-00000.tar", "--json"))
+    for parent in nginx.www / "packed", f"{nginx.url}/packed":
+        report = json.loads(run("inspect", f"{parent}/data-00000.tar", "--json"))
         names.append([count["name"] for count in report["class_counts"]])
     assert names == [["cat", "dog"]] * 2
 
@@ -108,8 +108,8 @@ def test_the_folder_of_a_bucket_needs_no_slash(unstarve):
 
 
 def test_a_denied_request_without_credentials_says_so(swift, run):
-    place = {"AWS_ENDPOINT_URL": swift.endpoint, "AWS_EC2_METADATA_DISABLED": "true"}
-    report = run("inspect", "s3://data/webdataset/cls.tar", code=3, **place)
+    parent = {"AWS_ENDPOINT_URL": swift.endpoint, "AWS_EC2_METADATA_DISABLED": "true"}
+    report = run("inspect", "s3://data/webdataset/cls.tar", code=3, **parent)
     assert "the request was not signed: no credentials in the environment" in report
     assert "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in report
     report = run("inspect", "s3://data/webdataset/cls.tar", code=3, UNSTARVE_S3_ANONYMOUS="1",

@@ -14,7 +14,7 @@ def make_photographs(folder, count=24, classes=("cats", "dogs")):
         for _ in range(20):
             x, y = draw.randrange(size[0]), draw.randrange(size[1])
             ImageDraw.Draw(image).ellipse((x - 30, y - 20, x + 30, y + 20), tuple(draw.randbytes(3)))
-        place = folder / classes[index % len(classes)]
-        place.mkdir(parents=True, exist_ok=True)
-        image.save(place / f"{index:03}.jpg", quality=90)
+        class_folder = folder / classes[index % len(classes)]
+        class_folder.mkdir(parents=True, exist_ok=True)
+        image.save(class_folder / f"{index:03}.jpg", quality=90)
     return folder

@@ -28,8 +28,14 @@ def test_a_long_line_is_reported_with_its_location(tmp_path):
                          "d.md:1: 123 columns; expected 120 at most"])
 
 
+def test_build_files_pages_and_tables_are_checked(tmp_path):
+    names = ["CMakeLists.txt", "Makefile", "a.cmake", "a.inl", "b/CMakeLists.txt", "b/a.js", "c.toml"]
+    assert check(tmp_path, {name: WIDE for name in names}) == (
+        1, [f"{name}:1: 121 columns; expected 120 at most" for name in names])
+
+
 def test_tables_code_and_vendored_files_may_be_wider(tmp_path):
     code = f"```\n{WIDE}\n```\n"
     found = check(tmp_path, {"a.md": f"| {WIDE} |\n{code}", "x/vendor/a.h": WIDE, "p/_core.pyi": WIDE, "a.json": WIDE,
-                             ".gitignore": "/build*/\n", "build-x/a.h": WIDE})
+                             "a.txt": WIDE, ".gitignore": "/build*/\n", "build-x/a.h": WIDE})
     assert found == (0, [])

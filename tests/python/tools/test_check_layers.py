@@ -28,7 +28,8 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
         {"unstarve/ops/a.h": '#include <vector>\n#include "unstarve/core/error.h"\n'},
         {"unstarve/torch/a.cpp": "#include <torch/torch.h>\n"},
         {"unstarve/device/cuda/a.cu": "#include <cuda_runtime.h>\n"},
-        {"unstarve/core/a.h": '// #include "unstarve/jobs/none.h"\n'},
+        {"unstarve/jobs/a.h": "", "unstarve/core/b.h": '// #include "unstarve/jobs/a.h"\n'},
+        {"unstarve/core/a.h": "// See error.h, core/error.h, <none.h>, jpeglib.h, a.{h,cpp} and passes/NAME.cpp.\n"},
         {"unstarve/jobs/a.h": "", "cli/main.cpp": '#include "unstarve/jobs/a.h"\n'},
         {"unstarve/jobs/a.h": "", "fuzz/a_fuzz.cpp": '#include "unstarve/jobs/a.h"\n'},
         {"cmake/torch_pch.h": "#include <torch/torch.h>\n"},
@@ -104,6 +105,7 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
             {"unstarve/storage/testing/a.h": "", "unstarve/jobs/b.h": '#include "unstarve/storage/testing/a.h"\n'},
             "unstarve/jobs/b.h:1:", "only tests include files of a folder named testing",
         ),
+        ({"unstarve/core/b.h": "int a;  // as in ops/error.h\n"}, "unstarve/core/b.h:1:", "names ops/error.h"),
         (
             {
                 "unstarve/pipeline/plan/plan.h": '#include "unstarve/core/h0.h"\n',

@@ -57,9 +57,27 @@ def test_text_of_html_and_strings_of_javascript_are_checked(tmp_path):
     assert check(tmp_path, files) == (1, ["a.html:2: tells -> reports", "b.js:2: told -> reports"])
 
 
-def test_exceptions_tests_and_history_are_skipped(tmp_path):
-    files = {"docs/a.md": "We told you.\n", "CHANGELOG.md": "told\n", "a_test.cpp": 'x("it told");',
-             "x/vendor/a.md": "told", "tests/a.py": "'it told'"}
+def test_strings_and_comments_of_shell_cmake_and_toml_are_checked(tmp_path):
+    files = {"a.sh": "# all at\n# once\nx=${y#told} # don't\necho 'it told'\n",
+             "CMakeLists.txt": 'set(told "a\nbeside")\n',
+             "b.toml": 'told = "beside"\ntext = "is beside"\n', "c.ini": "x: told\n"}
+    strings = ["CMakeLists.txt:2: beside -> next to", "a.sh:4: told -> reports", "b.toml:2: beside -> next to",
+               "c.ini:1: told -> reports"]
+    assert check(tmp_path, files) == (1, strings)
+    assert check(tmp_path, files, "--comments") == (1, [strings[0], "a.sh:1: at once -> concurrently", *strings[1:]])
+
+
+def test_only_names_of_tests_are_checked(tmp_path):
+    files = {"a_test.cpp": 'TEST_CASE("it told", "[x]") {\n  SECTION("beside") x("it tells");  // it told\n}\n',
+             "tests/a.py": "'it told'\n\n\ndef told():\n    pass\n\n\ndef test_all_at_once(told):\n    pass\n"}
+    assert check(tmp_path, files, "--comments") == (
+        1, ["a_test.cpp:1: told -> reports", "a_test.cpp:2: beside -> next to",
+            "tests/a.py:8: at once -> concurrently"])
+
+
+def test_exceptions_and_history_are_skipped(tmp_path):
+    files = {"docs/a.md": "We told you.\n", "CHANGELOG.md": "told\n", "x/vendor/a.md": "told",
+             "fuzz/a.cpp": "'it told'"}
     assert check(tmp_path, files) == (0, [])
 
 

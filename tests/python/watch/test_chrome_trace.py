@@ -155,8 +155,8 @@ def test_tune(tmp_path):
     result, phases = measured(tmp_path, "tune", *FEED, "--minutes", 0.4)
     ladder = tracks(phases)["tune", "ladder"]
     tried = {rung["name"] for rung in result["rungs"] if rung["pairs"] and rung["status"] != "final"}
-    assert {"base", "winner compared with base", "winner", *tried} <= set(ladder)
-    blocks = [each for each in phases["X"] if each["name"] in ("winner", "with the step")]
+    assert {"plain settings", "best compared with plain settings", "best settings", *tried} <= set(ladder)
+    blocks = [each for each in phases["X"] if each["name"] in ("best settings", "with the step")]
     assert all(each["args"]["samples_per_s"] > 0 for each in blocks)
 
 

@@ -155,7 +155,7 @@ def test_signals_are_passed_on(number):
     assert process.returncode == 9, errors
 
 
-def test_a_command_goes_on_if_watching_is_killed(tmp_path):
+def test_a_command_continues_if_watching_is_killed(tmp_path):
     done = tmp_path / "done"
     script = f"echo $$; sleep 1; echo still running > {done}"
     process = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--", "sh", "-c", script], stdout=subprocess.PIPE,

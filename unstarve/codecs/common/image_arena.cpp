@@ -19,13 +19,13 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 36;
 
 void* ImageArena::allocate(std::size_t bytes) noexcept {
   if (bytes > kMostBytes) return nullptr;
-  const std::size_t wanted = (bytes + kAlign - 1) / kAlign * kAlign + kAlign;
-  if (last_ == nullptr || last_->bytes - used_ < wanted) {
+  const std::size_t needed = (bytes + kAlign - 1) / kAlign * kAlign + kAlign;
+  if (last_ == nullptr || last_->bytes - used_ < needed) {
     // Growing by half of the capacity keeps the number of blocks per image logarithmic.
-    if (add_block(std::max({wanted + kHeader, kFirstBlock, capacity_ / 2})) == nullptr) return nullptr;
+    if (add_block(std::max({needed + kHeader, kFirstBlock, capacity_ / 2})) == nullptr) return nullptr;
   }
   void* result = reinterpret_cast<std::uint8_t*>(last_) + used_;
-  used_ += wanted;
+  used_ += needed;
   return result;
 }
 

@@ -59,19 +59,19 @@ TEST_CASE("a part of the upright image is found in the stored one", "[codecs]") 
     }
     Image upright;
     turn_upright(numbered, orientation, upright);
-    const Rect wanted{3, 5, 40, 33};
-    const Rect rect = stored_rect(wanted, stored, orientation);
+    const Rect requested{3, 5, 40, 33};
+    const Rect rect = stored_rect(requested, stored, orientation);
     Image part(rect.size());
     for (int y = 0; y < rect.height; ++y) {
       std::copy_n(numbered.row(rect.y + y) + rect.x * 3, part.row_bytes(), part.row(y));
     }
     Image turned;
     turn_upright(part, orientation, turned);
-    REQUIRE(turned.size() == wanted.size());
+    REQUIRE(turned.size() == requested.size());
     bool same = true;
-    for (int y = 0; y < wanted.height; ++y) {
-      same = same &&
-             std::equal(turned.row(y), turned.row(y) + turned.row_bytes(), upright.row(y + wanted.y) + wanted.x * 3);
+    for (int y = 0; y < requested.height; ++y) {
+      same = same && std::equal(turned.row(y), turned.row(y) + turned.row_bytes(),
+                                upright.row(y + requested.y) + requested.x * 3);
     }
     CHECK(same);
   }

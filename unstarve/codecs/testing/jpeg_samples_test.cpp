@@ -310,9 +310,9 @@ TEST_CASE("rare samples have the frame and the tables that their names state", "
   };
   const Image image = sample_image({40, 30}, 1);
   JpegSample sample;
-  const std::vector<int> usual{0xE000, 0xDB00, 0xDB01, 0xC000, 0xC400, 0xC410, 0xC401, 0xC411, 0xDA00};
-  CHECK(heads(make_jpeg(image, sample)) == usual);
-  std::vector<int> extended = usual;
+  const std::vector<int> baseline{0xE000, 0xDB00, 0xDB01, 0xC000, 0xC400, 0xC410, 0xC401, 0xC411, 0xDA00};
+  CHECK(heads(make_jpeg(image, sample)) == baseline);
+  std::vector<int> extended = baseline;
   extended[3] = 0xC100;
   CHECK(heads(with_frame(make_jpeg(image, sample), 0xC1)) == extended);
   sample.first_table = 2;

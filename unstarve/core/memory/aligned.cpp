@@ -61,8 +61,8 @@ std::size_t AlignedBytes::capacity_for(std::size_t bytes) {
 }
 
 void AlignedBytes::grow(std::size_t bytes) {
-  const std::size_t old = capacity(), wanted = kGuarded ? bytes : std::max(bytes, old + old / 2);
-  const std::size_t grown = capacity_for(wanted);
+  const std::size_t old = capacity(), needed = kGuarded ? bytes : std::max(bytes, old + old / 2);
+  const std::size_t grown = capacity_for(needed);
   memory_.reset();
   std::uint8_t* const memory = kGuarded           ? map_guarded(grown)
                                : is_mapped(grown) ? map(grown)

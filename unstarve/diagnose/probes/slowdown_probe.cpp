@@ -194,9 +194,9 @@ class SlowdownProbe::Thread {
       if (slowed) {
         if (!guard_.runs()) return false;  // nothing would be stopped
         for (const int pid : pids_of(role)) guard_.stop(pid);
-        const bool goes_on = wait(kSlowdown * kPeriod);
+        const bool continues = wait(kSlowdown * kPeriod);
         guard_.resume_all();
-        if (!goes_on) return false;
+        if (!continues) return false;
       }
       if (!wait(begin + period * kPeriod - seconds_now())) return false;
       end = seconds_now();

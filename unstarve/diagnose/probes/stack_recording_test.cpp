@@ -114,7 +114,7 @@ TEST_CASE("recordings are added up") {
   CHECK(main_s == Approx(0.3));
 }
 
-TEST_CASE("a worker stands for all, as long as the main process was recorded") {
+TEST_CASE("one worker represents all, as long as the main process was recorded") {
   StackRecording worker;
   worker.interval_s = 0.1;
   worker.lines = {{"fetch", "torch/utils/data/fetch.py", 9}, {"wait", "threading.py", 1}};

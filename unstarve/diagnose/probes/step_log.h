@@ -1,6 +1,6 @@
 #pragma once
 // Steps that the program marks by un.step(), which writes them to a file in the folder of the environment variable
-// UNSTARVE_STEPS (python/python/unstarve/step_log.py):
+// UNSTARVE_STEPS (python/unstarve/step_log.py):
 //
 //   <process id>.steps    int64 count; float64 first; float64 ring[2048], the time of step i at i modulo 2048
 //

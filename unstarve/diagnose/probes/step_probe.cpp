@@ -28,7 +28,7 @@ constexpr double kSleeps = 0.5;        // of the time, at most
 constexpr double kWaits = 0.05;        // of the time, at most, for a result without a second one
 constexpr std::size_t kKept = 8;       // results
 constexpr double kLongestPause = 600;  // seconds between two windows
-constexpr double kAskAgain = 1;        // seconds
+constexpr double kRetryS = 1;          // seconds
 constexpr double kAgree = 0.1;         // of the median period
 
 }  // namespace
@@ -45,7 +45,7 @@ class StepProbe::State {
     }
     if (seconds < next_s_) return;
     if (!is_allowed()) {
-      next_s_ = seconds + kAskAgain;
+      next_s_ = seconds + kRetryS;
       return;
     }
     const auto main = std::ranges::find_if(

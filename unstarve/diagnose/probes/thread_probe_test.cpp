@@ -40,21 +40,21 @@ TEST_CASE("what a process does becomes states of its threads") {
   use.pid = process.id();
   use.role = ProcessRole::kMain;
   const std::vector<ProcessUse> processes{use};
-  int asked = 0;
+  int requests = 0;
   const auto marks_of = [&](int id) {
     CHECK(id == process.id());
-    ++asked;
+    ++requests;
     return StepMarks{"marks", {1, 2}};
   };
   ThreadProbe probe;
   probe.look(1, processes, 0.04, marks_of);  // too early
   probe.finish(marks_of);
   CHECK(probe.window().samples.threads.empty());
-  CHECK(asked == 0);
+  CHECK(requests == 0);
   probe.look(10, processes, 0.04, marks_of);
   ::usleep(1'500'000);
   probe.finish(marks_of);
-  CHECK(asked == 1);
+  CHECK(requests == 1);
   CHECK(probe.cpu_s() > 0);
   const ThreadSamples& samples = probe.window().samples;
   CHECK(probe.window().marks.source == "marks");

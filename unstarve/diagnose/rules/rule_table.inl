@@ -1,5 +1,5 @@
-// Every rule, one row each. It is defined in a file of rules/ or trace_rules/. Findings that lose the same time keep this
-// order.
+// Every rule, one row each. It is defined in a file of rules/ or trace_rules/. Findings that lose the same time keep
+// this order.
 
 RULE(kFewWorkers)
 RULE(kExpensiveSamples)

@@ -53,7 +53,7 @@ class SettingsSearch {
                                                     search_.batch, fixed));
     const int only = fixed > 0 ? fixed : search_.batch;
     EngineRate best = best_streams(only > 0 ? only : 1);
-    for (int batch = 8; only == 0 && batch <= search_.most_batch && goes_on(); batch *= 2) {
+    for (int batch = 8; only == 0 && batch <= search_.most_batch && has_time(); batch *= 2) {
       if (!fits({search_.threads, search_.threads, batch})) break;
       const std::optional<EngineRate> larger = accepted([&] { return best_streams(batch); });
       if (!larger || larger->samples_per_s < best.samples_per_s * (1 + kWorthwhile)) break;
@@ -68,7 +68,7 @@ class SettingsSearch {
   EngineRate best_streams(int batch) {
     const EngineRate one = measure({1, search_.threads, batch, search_.precision});
     const EngineSettings each{search_.threads, search_.threads, batch, search_.precision};
-    if (search_.threads == 1 || !goes_on() || !fits(each)) return one;
+    if (search_.threads == 1 || !has_time() || !fits(each)) return one;
     const std::optional<EngineRate> other = accepted([&] { return measure(each); });
     return other ? better_streams(one, *other, search_.shares_cpus) : one;
   }
@@ -94,7 +94,7 @@ class SettingsSearch {
     engine_.compile(settings, shape_, requests_of(settings));
     compiled_ = settings;
   }
-  [[nodiscard]] bool goes_on() const { return seconds_now() < end_s_; }
+  [[nodiscard]] bool has_time() const { return seconds_now() < end_s_; }
   [[nodiscard]] bool fits(const EngineSettings& settings) const {
     const double bytes =
         static_cast<double>(values_of(shape_)) * sizeof(float) * settings.batch * requests_of(settings);

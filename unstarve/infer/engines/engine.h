@@ -38,7 +38,7 @@ struct EngineSettings {
   int streams = 1;  // batches that are computed at the same time
   int threads = 1;  // of all streams together
   int batch = 1;
-  // In which layers without quantisation are computed: "float32", or "bfloat16" if the processor has it.
+  // In which layers without quantisation are computed: "float32", or "bfloat16" if the CPU has it.
   std::string precision = "float32";
   friend bool operator==(const EngineSettings&, const EngineSettings&) = default;
 };

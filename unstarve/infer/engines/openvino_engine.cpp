@@ -95,8 +95,8 @@ class OpenVinoEngine final : public Engine {
     requests_.clear();
     done_ = std::move(done);
     return translated("engine openvino: compile " + path_, [&] {
-      const ov::PartialShape wanted(std::vector<ov::Dimension>(shape.begin(), shape.end()));
-      if (model_->input(0).get_partial_shape() != wanted) model_->reshape(wanted);
+      const ov::PartialShape requested(std::vector<ov::Dimension>(shape.begin(), shape.end()));
+      if (model_->input(0).get_partial_shape() != requested) model_->reshape(requested);
       settings_ = settings;
       compiled_ = compiled(false);
       CompiledFacts facts;

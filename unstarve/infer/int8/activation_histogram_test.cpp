@@ -52,7 +52,7 @@ TEST_CASE("percentile leaves out one value of 10,000, and does not count zeros")
   CHECK(more.limit(CalibrationMethod::kPercentile, 255) == Approx(50).margin(0.1));
 }
 
-TEST_CASE("the limits do not depend on how many values are added at once") {
+TEST_CASE("the limits do not depend on how many values one call adds") {
   std::vector<float> values = normal(3'001, 1);
   for (std::size_t i = 0; i < values.size(); i += 3) values[i] = 0;
   values[0] = 9;  // the range does not grow afterwards

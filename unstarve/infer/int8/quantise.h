@@ -51,7 +51,7 @@ struct QuantisationPlan {
 
 // The integers of weights and activations.
 struct Int8Form {
-  // 8, or 7: products of uint8 and int8 then fit into the 16-bit sums of processors without VNNI.
+  // 8, or 7: products of uint8 and int8 then fit into the 16-bit sums of CPUs without VNNI.
   int weight_bits = 8;
   bool signed_activations = false;  // all activations are int8: TensorRT has no uint8
 };

@@ -120,12 +120,13 @@ class NodeWriter {
   }
 
   // Attributes that equal the default of ONNX are left out, except kernel_shape, which some readers expect.
-  void integer_unless(std::int64_t usual, const char* name, std::int64_t value) {
-    if (value != usual) integer(name, value);
+  void integer_unless(std::int64_t default_value, const char* name, std::int64_t value) {
+    if (value != default_value) integer(name, value);
   }
   template <class Range>
-  void integers_unless(std::int64_t usual, const char* name, const Range& values) {
-    if (!std::ranges::all_of(values, [&](std::int64_t value) { return value == usual; })) integers(name, values);
+  void integers_unless(std::int64_t default_value, const char* name, const Range& values) {
+    if (!std::ranges::all_of(values, [&](std::int64_t value) { return value == default_value; }))
+      integers(name, values);
   }
 
   void window(const Window& of) {

@@ -1,5 +1,5 @@
 #pragma once
-// The findings of rules as text and JSON, for the verbs that diagnose.
+// The findings of rules as text and JSON, for the commands that diagnose.
 //
 // Threads: pure functions. Failure: none.
 

@@ -8,10 +8,10 @@
 
 namespace unstarve {
 
-void reject_url_as_folder(const std::string& verb, const std::filesystem::path& folder) {
+void reject_url_as_folder(const std::string& command, const std::filesystem::path& folder) {
   if (!has_scheme(folder.string())) return;
   throw Error(ErrorKind::kArgument,
-              verb + ": " + folder.string() +
+              command + ": " + folder.string() +
                   " is a URL; expected a local folder. Data can be read from URLs, but not written or verified "
                   "there. Use a local folder and copy it with the tools of the object store");
 }

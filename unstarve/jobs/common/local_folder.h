@@ -9,8 +9,8 @@
 namespace unstarve {
 
 // Throws Error(kArgument) if `folder` is a URL of any scheme: as a path, "s3://bucket" would create a folder named
-// "s3:". The message starts with `verb`.
-void reject_url_as_folder(const std::string& verb, const std::filesystem::path& folder);
+// "s3:". The message starts with `command`.
+void reject_url_as_folder(const std::string& command, const std::filesystem::path& folder);
 
 // Creates the folder and its parents; existing ones are kept.
 void make_folders(const std::filesystem::path& folder);

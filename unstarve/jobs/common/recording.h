@@ -1,5 +1,5 @@
 #pragma once
-// What a verb measured, and when: the form from which its trace and its files for TensorBoard are written.
+// What a command measured, and when: the form from which its trace and its files for TensorBoard are written.
 //
 //   recording_of(result) of bench, tune, capacity and compare
 //     ├─▶ chrome_trace()             tracks and counters, for --trace          (chrome_trace.h)

@@ -1,5 +1,5 @@
 #pragma once
-// Parts of reports that several verbs share: charts over time or steps, bars, findings.
+// Parts of reports that several commands share: charts over time or steps, bars, findings.
 //
 // Threads: pure functions. Failure: none.
 

@@ -80,7 +80,7 @@ void propose_fold(StepLedger& ledger, const infer::PassedGraph& folded, std::siz
 void propose_bfloat16(StepLedger& ledger) {
   const MachineFacts machine = read_machine_facts();
   if (!machine.has("avx512_bf16") && !machine.has("amx_bf16"))
-    return ledger.skip("bfloat16", "this processor has no instructions for it");
+    return ledger.skip("bfloat16", "this CPU has no instructions for it");
   ledger.propose("bfloat16", "layers without quantisation", [&] {
     Proposal proposal = ledger.with_graph(ledger.best().graph());
     proposal.settings.precision = "bfloat16";
@@ -136,7 +136,7 @@ CompressedFigures figures_of(Trial& trial, const EngineRate& rate, const Compres
   return figures;
 }
 
-// The sums of a processor without VNNI overflow; this one has other instructions, which are switched off. Only OpenVINO
+// The sums of a CPU without VNNI overflow; this one has other instructions, which are switched off. Only OpenVINO
 // has a setting for that.
 std::optional<Portability> portability_of(StepLedger& ledger, Int8Steps& int8) {
   if (!int8.seven_bits || sums_may_overflow() || !read_machine_facts().has("avx2")) return std::nullopt;
@@ -226,7 +226,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   report("threads");
   propose_threads(ledger);
 
-  report("other processors");
+  report("other CPUs");
   result.portability = portability_of(ledger, int8);
   report("the result");
   Trial before(original, engine, settings, options.program);

@@ -6,7 +6,7 @@
 //
 // Threads: one caller; engines are processes of their own.
 // Files:   model.onnx, settings.json and ledger.json (docs/reference/models.md); model-7bits.onnx if model.onnx loses
-//          too much accuracy on processors without VNNI, else one of an earlier run is removed.
+//          too much accuracy on CPUs without VNNI, else one of an earlier run is removed.
 // Failure: Error as import_model(), open_images(), calibrate() and StepLedger; Error(kArgument) if `out` would replace
 //          the model. The files of `out` are written at the end, each complete or not at all.
 
@@ -50,7 +50,7 @@ struct CompressedFigures {
   ModelSize size{};
 };
 
-// A result in int8 on x86 processors without VNNI, measured in OpenVINO with fewer instructions on this one.
+// A result in int8 on x86 CPUs without VNNI, measured in OpenVINO with fewer instructions on this one.
 struct Portability {
   std::string failure{};                           // why it was not measured; "": it was
   ShareInterval loss{};                            // against the original
@@ -78,7 +78,7 @@ struct CompressResult {
   RatioInterval speed{};  // of the result, relative to the original
   ShareInterval loss{};
   ReferenceSpeed reference{};
-  std::optional<Portability> portability{};  // of int8 with weights of 8 bits, on a processor with VNNI
+  std::optional<Portability> portability{};  // of int8 with weights of 8 bits, on a CPU with VNNI
   std::filesystem::path out{};
 };
 

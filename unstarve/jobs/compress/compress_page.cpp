@@ -112,7 +112,7 @@ Report report_of(const CompressResult& r, const std::string& command) {
           : "Not compared with libtorch: " + r.reference.failure);
   if (std::string kernels = kernels_sentence(r); !kernels.empty()) section.notes.push_back(std::move(kernels));
   for (const std::string& line : portability_lines(r))
-    section.notes.push_back("On x86 processors without VNNI: " + line + ".");
+    section.notes.push_back("On x86 CPUs without VNNI: " + line + ".");
   report.curves.push_back(std::move(section));
   return report;
 }

@@ -41,7 +41,7 @@ TEST_CASE("weights of 7 bits are offered with their loss and their file where 8 
   CHECK(json.at("seven_bits_model") == "model-7bits.onnx");
   CHECK(json.at("failure").is_null());
   CHECK_THAT(notes_of(result),
-             Catch::VectorContains(std::string("On x86 processors without VNNI: weights of 7 bits lose 0.02 % there: "
+             Catch::VectorContains(std::string("On x86 CPUs without VNNI: weights of 7 bits lose 0.02 % there: "
                                                "small/model-7bits.onnx.")));
 }
 

@@ -23,12 +23,12 @@ struct LayerCost {
 
 struct Int8Steps {
   std::size_t layers = 0;  // that int8 can compute
-  // Of a kept step with weights of 8 bits, the same with 7: for processors without VNNI.
+  // Of a kept step with weights of 8 bits, the same with 7: for CPUs without VNNI.
   std::optional<infer::Graph> seven_bits{};
 };
 
-// Whether sums of products of uint8 and int8 may overflow on this processor: those of 16 bits, on x86 without VNNI.
-// In tests, the environment variable UNSTARVE_VNNI (0 or 1) replaces the answer of the processor.
+// Whether sums of products of uint8 and int8 may overflow on this CPU: those of 16 bits, on x86 without VNNI.
+// In tests, the environment variable UNSTARVE_VNNI (0 or 1) replaces the answer of the CPU.
 [[nodiscard]] bool sums_may_overflow();
 
 // Proposes int8 for all layers of `graph`, first with the limits of its training, if it was trained for int8. If there

@@ -53,7 +53,7 @@ struct StepFigures {
   return fmt::format("{}/{}/{}", of.streams, of.threads, of.batch);
 }
 
-// What the result loses on processors without VNNI; empty: that does not differ.
+// What the result loses on CPUs without VNNI; empty: that does not differ.
 [[nodiscard]] inline std::vector<std::string> portability_lines(const CompressResult& r) {
   if (!r.portability) return {};
   const Portability& of = *r.portability;

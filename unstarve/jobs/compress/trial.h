@@ -17,7 +17,7 @@ namespace unstarve {
 class Trial {
  public:
   // Compiles for latency: one request at a time. `engine`: its name; `program`: path of this program.
-  // `instructions`: the newest ones that OpenVINO may use, such as "AVX2"; "": all of this processor.
+  // `instructions`: the newest ones that OpenVINO may use, such as "AVX2"; "": all of this CPU.
   Trial(infer::Graph graph, const std::string& engine, const EngineSettings& settings, const std::string& program,
         const std::string& instructions = "");
 

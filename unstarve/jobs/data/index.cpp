@@ -36,7 +36,7 @@ struct IndexChunk {
 };
 
 std::string why_not_writable(const ScanIndexStore& store) {
-  return store.note().empty() ? store.place().string() + ": not writable" : store.note();
+  return store.note().empty() ? store.path().string() + ": not writable" : store.note();
 }
 
 class Worker {
@@ -118,8 +118,7 @@ std::shared_ptr<ScanIndexStore> open_store(const PipelineSpec& spec, const Datas
   if (locations.empty() && covered < data.size()) throw Error(ErrorKind::kArgument, "index: " + why_none);
   auto store = ScanIndexStore::open(locations, data.size(), 0, std::move(packed.parts));
   // A read-only store is sufficient if it contains all indexes.
-  if (store->place().empty() && covered < data.size())
-    throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));
+  if (store->path().empty() && covered < data.size()) throw Error(ErrorKind::kIo, "index: " + why_not_writable(*store));
   return store;
 }
 
@@ -137,7 +136,7 @@ IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& pro
   const std::shared_ptr<const SampleSet> samples = samples_of_sources(spec, *data, threads);
   IndexResult result;
   result.data = name_of_sources(spec);
-  result.file = store->place();
+  result.file = store->path();
   result.records = samples->size();
   result.all_records = data->size();
 

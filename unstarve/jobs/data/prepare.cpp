@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMarker = "unstarve-prepare.json";
 
-std::vector<PublishedArchive> wanted_archives(const CatalogueEntry& entry, const std::string& only) {
+std::vector<PublishedArchive> requested_archives(const CatalogueEntry& entry, const std::string& only) {
   std::vector<PublishedArchive> archives = entry.archives;
   std::erase_if(archives, [&](const PublishedArchive& archive) {
     return !only.empty() && !archive.split.empty() && archive.split != only;
@@ -36,7 +36,7 @@ std::vector<PublishedArchive> wanted_archives(const CatalogueEntry& entry, const
 }
 
 // The requested published splits; a single one without a name if the dataset has no splits.
-std::vector<SplitSize> wanted_splits(const CatalogueEntry& entry, const std::string& only) {
+std::vector<SplitSize> requested_splits(const CatalogueEntry& entry, const std::string& only) {
   if (entry.splits.empty()) {
     if (only.empty()) return {{"", 0}};
     throw Error(ErrorKind::kArgument, "prepare " + entry.name + ": found split \"" + only +
@@ -64,7 +64,7 @@ Json plan_of_pack(const PackOptions& pack) {
 // The plan as text; equal plans have equal results.
 std::string plan_of(const CatalogueEntry& entry, const PrepareOptions& options) {
   CatalogueEntry facts = entry;
-  facts.archives = wanted_archives(entry, options.only);
+  facts.archives = requested_archives(entry, options.only);
   Json plan = {{"unstarve_prepare", 1},
                {"data_set", Json::parse(to_json(std::vector{facts}))["datasets"][0]},
                {"only", options.only}};
@@ -135,8 +135,8 @@ class Preparation {
         options_(options),
         progress_(progress),
         stop_(std::move(stop)),
-        archives_(wanted_archives(entry, options.only)),
-        splits_(wanted_splits(entry, options.only)),
+        archives_(requested_archives(entry, options.only)),
+        splits_(requested_splits(entry, options.only)),
         meter_(progress, archives_) {
     if (options.pack && !options.pack->splits.empty() && !entry.splits.empty()) {
       throw Error(ErrorKind::kArgument, "prepare " + entry.name +

@@ -112,8 +112,8 @@ std::vector<WrongFile> check_shard(const fs::path& folder, const std::string& fo
   const std::shared_ptr<const RecordFormat> reader = reader_of(format);
   note(entry.shard.file, wrong,
        [&] { return reader ? check_records(folder, *reader, entry) : check_table(folder, entry); });
-  for (const FileSum* beside : {&entry.index, &entry.scan_index}) {
-    if (!beside->file.empty()) note(beside->file, wrong, [&] { return check_file(folder, *beside); });
+  for (const FileSum* sidecar : {&entry.index, &entry.scan_index}) {
+    if (!sidecar->file.empty()) note(sidecar->file, wrong, [&] { return check_file(folder, *sidecar); });
   }
   return wrong;
 }

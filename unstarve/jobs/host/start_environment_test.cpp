@@ -89,7 +89,7 @@ TEST_CASE("variables of the user win, and a notice names the setting that they r
              Catch::Contains("THP_MEM_ALLOC_ENABLE=0") && Catch::Contains("GLIBC_TUNABLES=glibc.malloc.hugetlb=0"));
 }
 
-TEST_CASE("huge pages that an allocator cannot be asked for are reported") {
+TEST_CASE("huge pages that an allocator cannot request are reported") {
   const auto ignored = [](HeapAllocator allocator, Environment user) {
     const StartEnvironment start = environment_for(with(allocator, true), facts(std::move(user)));
     return fmt::format("{}", fmt::join(start.ignored, "\n"));

@@ -30,21 +30,21 @@ EvaluationImages open_images(EvaluationData data, std::optional<Normalisation> o
 std::uint64_t run_images(const CompiledEngine& compiled, const EvaluationImages& images, const ImageRun& run,
                          const EngineFeed::Use& use) {
   const std::uint64_t skip = std::min(run.skip, images.size()), left = images.size() - skip;
-  const std::uint64_t wanted = run.images == 0 ? left : std::min(run.images, left);
+  const std::uint64_t requested = run.images == 0 ? left : std::min(run.images, left);
   PipelineSpec spec = evaluation_pipeline(images.data, compiled.image_size, compiled.settings.batch);
   spec.order.shuffle = run.images > 0 || skip > 0;
   spec.order.seed = run.seed;
   const std::unique_ptr<Device> device = open_device("cpu");
   Loader loader(spec, images.dataset, *device,
                 {.start = {0, 0, skip}, .epochs = 1, .basis = {images.samples, {}}, .check_data = run.labels});
-  ItemProgress items(run.progress, wanted, "images");
+  ItemProgress items(run.progress, requested, "images");
   std::stop_source enough;
   const std::stop_callback forward(run.stop, [&] { enough.request_stop(); });
   std::uint64_t used = 0;
   EngineFeed feed(compiled.engine, loader, compiled.image_size, run.what);
   (void)feed.run(
       [&](const FedSamples& samples, std::span<const float> outputs) {
-        const std::uint64_t count = std::min<std::uint64_t>(samples.ids.size(), wanted - used);
+        const std::uint64_t count = std::min<std::uint64_t>(samples.ids.size(), requested - used);
         if (count == 0) return;
         const std::size_t row = outputs.size() / static_cast<std::size_t>(compiled.settings.batch);
         FedSamples first = samples;
@@ -53,7 +53,7 @@ std::uint64_t run_images(const CompiledEngine& compiled, const EvaluationImages&
         use(first, outputs.first(count * row));
         used += count;
         items.add(count);
-        if (used == wanted) enough.request_stop();
+        if (used == requested) enough.request_stop();
       },
       enough.get_token());
   if (run.stop.stop_requested()) throw Error(ErrorKind::kCancelled, run.what + ": stopped");

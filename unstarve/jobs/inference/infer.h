@@ -1,5 +1,5 @@
 #pragma once
-// `unstarve infer`: the predictions of an ONNX model for every sample of a data set.
+// `unstarve infer`: the predictions of an ONNX model for every sample of a dataset.
 //
 // The engine and its settings are those that compress chose (model_settings.h), else they are chosen by measurement.
 //

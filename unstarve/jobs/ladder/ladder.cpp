@@ -72,7 +72,7 @@ class LadderRun {
     const std::span<const LadderStep> tried(first_tried, steps.end());
     steps = steps.first(steps.size() - tried.size());
 
-    recorder_.report("base");
+    recorder_.report("plain settings");
     choose_batch();
     tuned_ = defaults_;
     current_ = subjects_.build(base_, false);
@@ -90,7 +90,7 @@ class LadderRun {
     }
     recorder_.recorded("tuned settings compared with defaults", [&] { choose_winner(); });
     for (const LadderStep& step : tried) try_by_accuracy(step);
-    recorder_.recorded("winner compared with base", [&] { compare_with_base(); });
+    recorder_.recorded("best compared with plain settings", [&] { compare_with_base(); });
     result_.seconds_needed = recorder_.elapsed_counted() + missing_s_;
     result_.spans = recorder_.take_spans();
     return std::move(result_);
@@ -142,7 +142,7 @@ class LadderRun {
     if (least > (1 + kLongerShare) * options_.seconds + kLongerSeconds)
       emit_notice(
           fmt::format("tune: about {:.0f} s instead of {:.0f}, because a step of {} samples takes {:.2g} s and the "
-                      "plain baseline is measured in any case. Use a smaller batch or more --minutes.",
+                      "plain settings are measured in any case. Use a smaller batch or more --minutes.",
                       least, options_.seconds, base_.pipeline.batch.size, base_time_.step_s));
   }
 
@@ -169,9 +169,9 @@ class LadderRun {
 
   void enter_base(double seconds) {
     Block block;
-    recorder_.recorded("base", [&] { block = current_->run(seconds, kBaseSteps - 1); });
+    recorder_.recorded("plain settings", [&] { block = current_->run(seconds, kBaseSteps - 1); });
     LedgerEntry entry;
-    entry.name = "base";
+    entry.name = "plain settings";
     entry.verdict = Verdict::kBase;
     entry.batch = base_.pipeline.batch.size;
     entry.memory_bytes = current_->first().memory_bytes;
@@ -306,7 +306,7 @@ class LadderRun {
 
   // Compares the winner with the base and profiles both.
   void compare_with_base() {
-    recorder_.report("winner compared with base");
+    recorder_.report("best compared with plain settings");
     const bool in_process = SubjectBuilder::needs_process(base_) || SubjectBuilder::needs_process(result_.winner);
     Settings measured = result_.winner;
     if (context_.reduced_batch) set_batch(measured, defaults_.pipeline.batch.size);
@@ -314,7 +314,7 @@ class LadderRun {
     base->record();
     winner->record();
     const BlockComparison comparison =
-        compare(*base, *winner, {recorder_.seconds_left(), kLeastFinalPairs, {"base", "winner"}});
+        compare(*base, *winner, {recorder_.seconds_left(), kLeastFinalPairs, {"plain settings", "best settings"}});
     result_.over_base = comparison.interval();
     result_.before = base->profile();
     result_.after = winner->profile();
@@ -330,7 +330,7 @@ class LadderRun {
     last.samples_per_s = comparison.rate_b();
     last.step_ms = comparison.step_ms_b;
     last.ratio = result_.over_base;
-    last.reason = "the settings to use, compared with the base";
+    last.reason = "the settings to use, compared with the plain settings";
     result_.ledger.entries.push_back(std::move(last));
   }
 

@@ -3,7 +3,8 @@
 // helps. It starts from plain settings, so that the gain of every optimisation is visible, and ends with settings that
 // are at least as fast as the defaults.
 //
-//   base = base_of(defaults) -> try the steps one by one -> tuned = defaults + what the kept steps changed
+//   base = base_of(defaults), the plain settings -> try the steps one by one
+//   tuned = defaults + what the kept steps changed
 //   winner = tuned if it is faster than the defaults in an interleaved comparison, otherwise the defaults
 //
 // Both sides of a comparison exist at the same time, each with its own loader and network, but only one runs: the

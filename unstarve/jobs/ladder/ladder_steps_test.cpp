@@ -50,7 +50,7 @@ TEST_CASE("every step changes the settings and then no longer applies") {
           CHECK_FALSE(candidate.change.empty());
         }
         // Their candidates can alternate.
-        if (one.name == "threads within operators" || one.name == "wait policy") break;
+        if (one.name == "operator threads" || one.name == "wait policy") break;
         if (!one.tried_by.empty()) CHECK(candidates.size() == 1);
         settings = candidates.back().settings;
       }
@@ -71,8 +71,8 @@ TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
     CHECK_FALSE(one.tried_by.empty());
     CHECK(one.affects_learning);
   }
-  CHECK(step("reduced decode scale").approximate);
-  CHECK_FALSE(step("crop-only decode").approximate);
+  CHECK(step("reduced decoding scale").approximate);
+  CHECK_FALSE(step("crop-only decoding").approximate);
 }
 
 TEST_CASE("a step that does not apply gives the reason") {
@@ -86,15 +86,15 @@ TEST_CASE("a step that does not apply gives the reason") {
   CHECK_THAT(reason("pinned memory, asynchronous copy", cpu, base()), Catch::Contains("nothing to copy"));
   CHECK_THAT(reason("pinned memory, asynchronous copy", emulated, base()), Catch::Contains("host memory"));
   CHECK(reason("pinned memory, asynchronous copy", context("cuda"), base()).empty());
-  CHECK_THAT(reason("crop-only decode", raw, base()), Catch::Contains("stored as pixels"));
-  CHECK_THAT(reason("reduced decode scale", raw, base()), Catch::Contains("stored as pixels"));
+  CHECK_THAT(reason("crop-only decoding", raw, base()), Catch::Contains("stored as pixels"));
+  CHECK_THAT(reason("reduced decoding scale", raw, base()), Catch::Contains("stored as pixels"));
   Settings thumbnails = base();
   thumbnails.pipeline.operations = training_operations(32, {32, 32});
-  CHECK_THAT(reason("crop-only decode", cpu, thumbnails), Catch::Contains("whole image"));
+  CHECK_THAT(reason("crop-only decoding", cpu, thumbnails), Catch::Contains("whole image"));
   LadderContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
   CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("1 usable core(s)"));
-  CHECK_THAT(reason("threads within operators", one_core, base()), Catch::Contains("only one core"));
+  CHECK_THAT(reason("operator threads", one_core, base()), Catch::Contains("only one core"));
   LadderContext few = cpu;
   few.samples = 300;
   CHECK_THAT(reason("batch size", few, base()), Catch::Contains("300 samples"));

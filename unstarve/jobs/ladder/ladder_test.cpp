@@ -38,9 +38,9 @@ TEST_CASE("a step that helps is kept, the others are reverted") {
       if (e.name == name) return e;
     throw std::runtime_error("no such step");
   };
-  CHECK(entry("base").verdict == Verdict::kBase);
-  CHECK(entry("base").batch == options(kData, 12).defaults.pipeline.batch.size);
-  CHECK(entry("base").samples_per_s > 0);
+  CHECK(entry("plain settings").verdict == Verdict::kBase);
+  CHECK(entry("plain settings").batch == options(kData, 12).defaults.pipeline.batch.size);
+  CHECK(entry("plain settings").samples_per_s > 0);
   CHECK(entry("mixed precision").verdict == Verdict::kNotApplicable);
   CHECK_THAT(entry("mixed precision").reason, Catch::Contains("no network"));
   if (read_machine_facts().topology.usable() > 1) {
@@ -218,8 +218,8 @@ TEST_CASE("a time that the base and its comparison exceed is announced before th
       std::ranges::find_if(events, [](const std::string& event) { return event.starts_with("tune: about"); });
   REQUIRE(notice != events.end());
   CHECK_THAT(*notice, Catch::Contains("a step of 32 samples takes 0.") && Catch::Contains("more --minutes"));
-  CHECK(std::ranges::find(events, "winner compared with base") > notice);
-  CHECK(std::all_of(events.begin(), notice, [](const std::string& event) { return event == "base"; }));
+  CHECK(std::ranges::find(events, "best compared with plain settings") > notice);
+  CHECK(std::all_of(events.begin(), notice, [](const std::string& event) { return event == "plain settings"; }));
 }
 
 TEST_CASE("base settings disable all optimisations, scale the learning rate and keep the rest of the spec") {

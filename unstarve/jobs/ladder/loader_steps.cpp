@@ -136,12 +136,12 @@ const LadderStep kPinnedMemoryStep{
     .candidates = pinned_memory,
     .copy = copy_member<&Settings::pipeline, &PipelineSpec::execution, &ExecutionSpec::pinned>};
 
-const LadderStep kCropOnlyDecodeStep{.name = "crop-only decode",
+const LadderStep kCropOnlyDecodeStep{.name = "crop-only decoding",
                                      .not_applicable = no_crop_only_decode,
                                      .candidates = crop_only_decode,
                                      .copy = copy_crop_into_decode};
 
-const LadderStep kReducedScaleStep{.name = "reduced decode scale",
+const LadderStep kReducedScaleStep{.name = "reduced decoding scale",
                                    .approximate = true,
                                    .not_applicable = no_reduced_scale,
                                    .candidates = reduced_scale,

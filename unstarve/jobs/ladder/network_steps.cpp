@@ -66,7 +66,7 @@ Candidates mixed_precision(const LadderContext& context, const Settings& current
 // Weights and activations in NHWC, the native layout of oneDNN and tensor core kernels.
 std::string no_channels_last(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
-  return current.train.channels_last ? "already channels last" : "";
+  return current.train.channels_last ? "already channels-last" : "";
 }
 
 Candidates channels_last(const LadderContext&, const Settings& current) {
@@ -189,7 +189,7 @@ const LadderStep kMixedPrecisionStep{.name = "mixed precision",
                                      .copy = copy_member<&Settings::train, &TrainSettings::precision>};
 
 const LadderStep kChannelsLastStep{
-    .name = "channels last", .not_applicable = no_channels_last, .candidates = channels_last, .copy = copy_layout};
+    .name = "channels-last", .not_applicable = no_channels_last, .candidates = channels_last, .copy = copy_layout};
 
 const LadderStep kFusedBatchNormStep{.name = "fused batch norm",
                                      .not_applicable = no_fused_batch_norm,
@@ -212,7 +212,7 @@ const LadderStep kGraphStep{.name = "step as one graph",
                             .candidates = graph,
                             .copy = copy_member<&Settings::train, &TrainSettings::graph>};
 
-const LadderStep kOperatorThreadsStep{.name = "threads within operators",
+const LadderStep kOperatorThreadsStep{.name = "operator threads",
                                       .not_applicable = no_fewer_operator_threads,
                                       .candidates = fewer_operator_threads,
                                       .copy = copy_member<&Settings::train, &TrainSettings::operator_threads>};

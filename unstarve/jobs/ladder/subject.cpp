@@ -73,7 +73,7 @@ class RemoteSubject final : public Subject {
     {
       Pipe requests, answers;
       process_ =
-          std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureVerb},
+          std::make_unique<ChildProcess>(std::vector<std::string>{program, kMeasureCommand},
                                          ChildStreams{requests.reading.get(), answers.writing.get()}, &environment);
       lines_ = std::make_unique<LinePipe>(std::move(answers.reading), std::move(requests.writing));
     }

@@ -44,8 +44,9 @@ class Subject {
                                                           const std::string& program, const HostFacts& facts);
 
 // The other process: builds the settings that it reads from descriptor `in` and answers requests on `out` until `in` is
-// closed. Returns the exit code. The program runs it for the argument kMeasureVerb, which is not a verb for users.
-inline constexpr const char* kMeasureVerb = "measure-settings";
+// closed. Returns the exit code. The program runs it for the argument kMeasureCommand, which is not a command for
+// users.
+inline constexpr const char* kMeasureCommand = "measure-settings";
 [[nodiscard]] int serve_measurements(int in, int out);
 
 }  // namespace unstarve

@@ -149,8 +149,8 @@ std::optional<ShardEntry> PackFolder::finished(const std::string& file) const {
     entry = manifest_->shards[known->second];
   }
   if (!entry || !is_whole(folder_, entry->shard)) return std::nullopt;
-  for (const FileSum* beside : {&entry->index, &entry->scan_index}) {
-    if (!beside->file.empty() && !is_whole(folder_, *beside)) return std::nullopt;
+  for (const FileSum* sidecar : {&entry->index, &entry->scan_index}) {
+    if (!sidecar->file.empty() && !is_whole(folder_, *sidecar)) return std::nullopt;
   }
   return entry;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve {
 namespace {
@@ -38,7 +38,8 @@ PackPlan::PackPlan(const Dataset& data, const PackKeys& keys, const PackOptions&
     splits_[split].ids.push_back(id);
     ++records_;
   }
-  if (records_ == 0) throw Error(ErrorKind::kInput, "pack: no record is left: --exclude lists all of them");
+  if (records_ == 0)
+    throw input_error("pack: --exclude lists all {} records; expected at least one other record", excluded_);
   for (Split& split : splits_) {
     if (options.shuffle && !split.ids.empty()) split.order.emplace(split.ids.size(), options.seed, 0);
   }
@@ -49,8 +50,8 @@ void PackPlan::cut(double bytes_per_record, double shard_bytes) {
   for (std::size_t split = 0; split < splits_.size(); ++split) {
     const std::uint64_t records = splits_[split].ids.size();
     if (records == 0) continue;
-    const double wanted = std::round(static_cast<double>(records) * bytes_per_record / shard_bytes);
-    const auto count = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(records)));
+    const double needed = std::round(static_cast<double>(records) * bytes_per_record / shard_bytes);
+    const auto count = static_cast<std::uint64_t>(std::clamp(needed, 1.0, static_cast<double>(records)));
     const std::uint64_t each = records / count, rest = records % count;
     std::uint64_t begin = 0;
     for (std::uint64_t number = 0; number < count; ++number) {

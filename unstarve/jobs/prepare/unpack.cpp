@@ -201,12 +201,12 @@ class Unpacker {
   void unpack_all(ArchiveReader& archive, const UnpackRules& rules, const fs::path& folder) {
     make_folders(folder);
     while (archive.next(allowance_)) {
-      const std::string wanted = wanted_name(archive.name(), rules);
-      if (wanted.empty()) continue;
+      const std::string unpacked = unpacked_name(archive.name(), rules);
+      if (unpacked.empty()) continue;
       if (archive.is_folder()) {
-        make_folders(folder / wanted);
+        make_folders(folder / unpacked);
       } else {
-        unpack_member(archive, folder / wanted);
+        unpack_member(archive, folder / unpacked);
       }
     }
   }
@@ -214,10 +214,10 @@ class Unpacker {
   void unpack_each(ArchiveReader& archive, const UnpackRules& rules, const fs::path& folder) {
     make_folders(folder);
     while (archive.next(allowance_)) {
-      const std::string wanted = wanted_name(archive.name(), rules);
-      if (!archive.is_file() || wanted.empty()) continue;
-      if (!is_container(wanted)) throw bad(archive.where(), "not an archive; expected only archives");
-      const fs::path target = folder / wanted.substr(0, wanted.find(".tar"));
+      const std::string unpacked = unpacked_name(archive.name(), rules);
+      if (!archive.is_file() || unpacked.empty()) continue;
+      if (!is_container(unpacked)) throw bad(archive.where(), "not an archive; expected only archives");
+      const fs::path target = folder / unpacked.substr(0, unpacked.find(".tar"));
       if (!fs::exists(target)) unpack_one(archive, target);
       tick_();
     }
@@ -235,7 +235,7 @@ class Unpacker {
     rename_to(unfinished, target);
   }
   // Path relative to the folder; empty for unwanted members.
-  static std::string wanted_name(std::string_view name, const UnpackRules& rules) {
+  static std::string unpacked_name(std::string_view name, const UnpackRules& rules) {
     if (name.empty() || name == "." || added_by_macos(name)) return "";
     if (!rules.inside.empty()) {
       if (name.size() <= rules.inside.size() + 1 || !name.starts_with(rules.inside) ||

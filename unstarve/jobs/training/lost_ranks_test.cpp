@@ -29,7 +29,7 @@ class SleepingWorld final : public MpiWorld {
       ranks_.push_back({rank, others_.back()->id(), true});
     }
   }
-  [[nodiscard]] MpiPlace place() const override { return {own_rank_, 3, own_rank_, 1}; }
+  [[nodiscard]] MpiPosition position() const override { return {own_rank_, 3, own_rank_, 1}; }
   void reduce(void*, std::size_t, MpiType, MpiReduction) override {}
   void broadcast(void*, std::size_t, int) override {}
   void gather(const void*, void*, std::size_t) override {}

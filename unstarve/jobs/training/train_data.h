@@ -1,5 +1,5 @@
 #pragma once
-// The data sets of a training run, the checks whether they can train a network, and the pipeline of evaluations.
+// The datasets of a training run, the checks whether they can train a network, and the pipeline of evaluations.
 //
 // Threads: any. Failure: as stated; faults of the data are collected in ConfigurationFaults.
 
@@ -28,7 +28,7 @@ struct TrainDataSpecs {
   int classes = 0;                 // of the network
 };
 
-// Opens both data sets. What is missing in them, and what does not fit, is added to `faults`. Listing files or reading
+// Opens both datasets. What is missing in them, and what does not fit, is added to `faults`. Listing files or reading
 // an index may take long: Error(kCancelled) after a request to stop.
 [[nodiscard]] TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, ConfigurationFaults& faults);
 

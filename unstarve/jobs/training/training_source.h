@@ -1,5 +1,5 @@
 #pragma once
-// The source of the training batches: a loader, or the images of a small data set that stay on the device
+// The source of the training batches: a loader, or the images of a small dataset that stay on the device
 // (train/resident_source.h).
 //
 // Ownership: owns the loader; borrows the trainer. Threads: one at a time.

@@ -67,7 +67,7 @@ struct SourceOf {
   }
 };
 
-TEST_CASE("a small data set stays on the device") {
+TEST_CASE("a small dataset stays on the device") {
   const SourceOf source(source_spec(), Residence::kAuto);
   REQUIRE(source.images);
   CHECK(source.images->images == 20);

@@ -1,6 +1,6 @@
 #pragma once
 // A product of two matrices of float32 on one thread, for the tiles of winograd_convolution.h: many products of about a
-// hundred rows. On AMD's processors libtorch's library uses AVX2 for them, and reaches 40 % of what AVX-512 multiplies.
+// hundred rows. On AMD's CPUs libtorch's library uses AVX2 for them, and reaches 40 % of what AVX-512 multiplies.
 //
 // Threads: calls for different results can run concurrently. Does not need libtorch.
 

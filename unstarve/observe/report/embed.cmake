@@ -40,10 +40,17 @@ function(literal function_name)
     string(APPEND pieces "R\"~~~~(${piece})~~~~\"\n")
     math(EXPR at "${at} + 12000")
   endwhile()
-  file(APPEND ${OUT}.new "std::string_view ${function_name}() {\n  static constexpr std::string_view kText =\n${pieces};\n  return kText;\n}\n\n")
+  file(APPEND ${OUT}.new
+    "std::string_view ${function_name}() {\n"
+    "  static constexpr std::string_view kText =\n${pieces};\n"
+    "  return kText;\n"
+    "}\n\n")
 endfunction()
 
-file(WRITE ${OUT}.new "// Written by embed.cmake; do not edit.\n#include \"unstarve/observe/report_assets.h\"\n\nnamespace unstarve {\n\n")
+file(WRITE ${OUT}.new
+  "// Written by embed.cmake; do not edit.\n"
+  "#include \"unstarve/observe/report_assets.h\"\n\n"
+  "namespace unstarve {\n\n")
 literal(report_style ${report_styles})
 literal(report_script ${report_scripts})
 literal(plot_library vendor/uPlot.iife.min.js)

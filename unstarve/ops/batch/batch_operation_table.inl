@@ -1,5 +1,5 @@
-// The batch operations, one row each, in the order of the documentation: BATCH_OPERATION(NAME, HELP). make_NAME() is the
-// factory, defined in a file of this folder.
+// The batch operations, one row each, in the order of the documentation: BATCH_OPERATION(NAME, HELP). make_NAME() is
+// the factory, defined in a file of this folder.
 
 BATCH_OPERATION(one_hot, "labels as rows of probabilities, without other changes")
 BATCH_OPERATION(label_smoothing, "distributes a part of every label over all classes: epsilon 0.1")

@@ -23,7 +23,7 @@ class PadCrop final : public Operation {
 
   // With padding all of the input is read, and apply() draws the position.
   Rect select(Size input, Random& random) const override {
-    if (!lies_inside(input)) return {0, 0, input.width, input.height};
+    if (!is_inside(input)) return {0, 0, input.width, input.height};
     return draw(input, random);
   }
   [[nodiscard]] bool random() const override { return true; }
@@ -32,12 +32,12 @@ class PadCrop final : public Operation {
   bool fixed_output() const override { return true; }
   [[nodiscard]] bool writes_pixels() const override { return border_ != Border::kConstant; }
   void apply(Frame& frame, Random& random, Scratch& scratch) const override {
-    if (lies_inside(frame.size())) return;  // select() has cropped
+    if (is_inside(frame.size())) return;  // select() has cropped
     crop_with_border(frame, draw(frame.size(), random), border_, fill_, scratch);
   }
 
  private:
-  [[nodiscard]] bool lies_inside(Size input) const {
+  [[nodiscard]] bool is_inside(Size input) const {
     const bool none = padding_.left == 0 && padding_.top == 0 && padding_.right == 0 && padding_.bottom == 0;
     return none && input.width >= size_.width && input.height >= size_.height;
   }

@@ -25,8 +25,8 @@ void BatchRecorder::add(const SourceImage& image, std::uint64_t seed, std::uint3
     operations_[i]->apply(frame, random, scratch_);
   }
   if (frame.size() != output_) {
-    throw input_error("{}x{} pixels come out of the operations, but the batch needs {}x{}", frame.width, frame.height,
-                      output_.width, output_.height);
+    throw input_error("image of {}x{} pixels after the operations; expected {}x{}, the size of the images of the batch",
+                      frame.width, frame.height, output_.width, output_.height);
   }
   recorder_.finish(frame);
 }

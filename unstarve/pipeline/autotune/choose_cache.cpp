@@ -21,9 +21,9 @@ CacheChoice evaluate(const Candidate& candidate, const CacheProfile& profile, do
   CacheChoice choice;
   choice.tier = candidate.tier;
   choice.after = candidate.after;
-  const double wanted = profile.samples * candidate.cost.bytes_per_sample;
-  choice.bytes = std::min(wanted, candidate.budget);
-  choice.held = choice.bytes / wanted;
+  const double needed = profile.samples * candidate.cost.bytes_per_sample;
+  choice.bytes = std::min(needed, candidate.budget);
+  choice.held = choice.bytes / needed;
   choice.hits = choice.held * repeated;
   const CacheCost& cost = candidate.cost;
   const double kept = choice.held * (1 - repeated);

@@ -42,10 +42,10 @@ Controller::Direction Controller::direction(const Load& load, const Choice& choi
   const Choice present = judge(load, settings_, limits_);
   const auto step = [&](const Choice& c) { return load.consumer_s + consumer_wait(load, c.rate, c.settings.prefetch); };
   if (step(present) > kMinStepGain * step(choice)) return Direction::kUp;
-  const Settings& wanted = choice.settings;
-  const bool threads = settings_.threads - wanted.threads > settings_.threads / 8;
-  const bool batches = settings_.prefetch > 2 * wanted.prefetch;
-  const bool reads = settings_.read_ahead > 2 * wanted.read_ahead;
+  const Settings& chosen = choice.settings;
+  const bool threads = settings_.threads - chosen.threads > settings_.threads / 8;
+  const bool batches = settings_.prefetch > 2 * chosen.prefetch;
+  const bool reads = settings_.read_ahead > 2 * chosen.read_ahead;
   return threads || batches || reads ? Direction::kDown : Direction::kStay;
 }
 
@@ -124,15 +124,15 @@ Settings Controller::consider(const Profile& window, double now_s) {
   Choice choice = choose(known, limits);
   Load load = load_of(known);
   if (window.loader_threads > limits_.cores) load.delay_s = 0;
-  const Direction wanted = direction(load, choice);
+  const Direction chosen = direction(load, choice);
   const bool over_budget = limits_.byte_budget > 0 && judge(load, settings_, limits_).bytes > limits_.byte_budget;
-  if (wanted == Direction::kStay && !over_budget) {
+  if (chosen == Direction::kStay && !over_budget) {
     pending_ = Direction::kStay;
     return settings_;
   }
-  const bool at_once = over_budget || (now_s <= kEarlyS && wanted == Direction::kUp);
-  if (pending_ != wanted && !at_once) {
-    pending_ = wanted;
+  const bool at_once = over_budget || (now_s <= kEarlyS && chosen == Direction::kUp);
+  if (pending_ != chosen && !at_once) {
+    pending_ = chosen;
     return settings_;
   }
   if (choice.settings == settings_) return settings_;

@@ -109,9 +109,9 @@ double window_batches(const Load& load, double rate) {
 
 double loader_rate(const Load& load, int threads, int prefetch, double cores) {
   const double rate = threads_rate(load, threads, cores);
-  const double wanted = window_batches(load, rate);
+  const double needed = window_batches(load, rate);
   const double window = std::max(1, prefetch);
-  return rate * std::pow(1 + std::pow(wanted / window, kKnee), -1 / kKnee);
+  return rate * std::pow(1 + std::pow(needed / window, kKnee), -1 / kKnee);
 }
 
 double empty_chance(double consumer_s, double producer_s, int slots, double spread) {

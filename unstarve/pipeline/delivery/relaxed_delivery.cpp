@@ -45,7 +45,7 @@ void RelaxedDelivery::place(Claim& claim) {
   const std::uint64_t number = order_.number(claim.epoch, claim.batch, claim.index);
   const std::lock_guard lock(mutex_);
   // A position exists: in every epoch, as many numbers are claimable as the open batches have positions.
-  std::uint64_t sequence = filler ? open_.opened() - 1 : unplaced_from_;
+  std::uint64_t sequence = filler ? open_.opened() - 1 : first_incomplete_;
   const auto is_full = [&](std::uint64_t at) { return open_.at(at).fill.placed() == open_.at(at).batch.real; };
   const auto batch_at = [&](std::uint64_t at) -> const RunBatch& { return open_.at(at).batch; };
   if (filler)
@@ -55,7 +55,7 @@ void RelaxedDelivery::place(Claim& claim) {
   claim.slot = &open_.at(sequence);
   claim.slot_index = filler ? claim.index : claim.slot->fill.place();
   claim.slot->arrays.numbers[claim.slot_index] = number;
-  while (unplaced_from_ < open_.opened() && is_full(unplaced_from_)) ++unplaced_from_;
+  while (first_incomplete_ < open_.opened() && is_full(first_incomplete_)) ++first_incomplete_;
   placed_.settle(number);
   advance();
 }

@@ -31,11 +31,11 @@ class RelaxedDelivery final : public Delivery {
 
   // Numbers are those of the run.
   ReorderWindow placed_;
-  ReorderWindow taken_;              // by the consumer
-  std::uint64_t open_samples_ = 0;   // of all batches ever opened
-  std::uint64_t claimable_ = 0;      // samples before this number may be made
-  std::uint64_t next_number_ = 0;    // to be claimed
-  std::uint64_t unplaced_from_ = 0;  // sequence number of the oldest batch with free positions
+  ReorderWindow taken_;                 // by the consumer
+  std::uint64_t open_samples_ = 0;      // of all batches ever opened
+  std::uint64_t claimable_ = 0;         // samples before this number may be made
+  std::uint64_t next_number_ = 0;       // to be claimed
+  std::uint64_t first_incomplete_ = 0;  // sequence number of the oldest batch with free positions
   ReadAhead* reading_ = nullptr;
 };
 

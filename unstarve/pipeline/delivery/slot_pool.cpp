@@ -58,7 +58,7 @@ void SlotPool::note_request(bool first) {
 
 bool SlotPool::grow() {
   bool added = false;
-  while (limits_.grow && slots_.size() < slots_asked(prefetch_, held_)) {
+  while (limits_.grow && slots_.size() < slots_requested(prefetch_, held_)) {
     const bool paid = !below_max();
     if (paid && !(limits_.room && limits_.room->take(layout_.slot_bytes))) break;
     try {

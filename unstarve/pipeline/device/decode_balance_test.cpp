@@ -13,7 +13,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-constexpr std::size_t kPlace = 3 * 224 * 224;
+constexpr std::size_t kSampleBytes = 3 * 224 * 224;
 
 ImageHeader photograph(Size size = {500, 375}) {
   ImageHeader header;
@@ -26,7 +26,7 @@ ImageHeader photograph(Size size = {500, 375}) {
 std::set<std::uint64_t> chosen(DecodeBalance& balance, std::uint32_t epoch, std::uint64_t first, std::uint64_t end) {
   std::set<std::uint64_t> there;
   for (std::uint64_t id = first; id < end; ++id)
-    if (balance.to_device(epoch, id, {photograph(), 100'000, 187'500, kPlace})) there.insert(id);
+    if (balance.to_device(epoch, id, {photograph(), 100'000, 187'500, kSampleBytes})) there.insert(id);
   return there;
 }
 
@@ -83,10 +83,10 @@ TEST_CASE("the spec's device selects decoding, backend and share", "[decode]") {
 TEST_CASE("unsupported files stay on the host, and explain() lists the reasons", "[decode]") {
   DecodeBalance all(NvjpegBackend::kHardware, 7, 1);
   const auto goes = [&](ImageHeader header, std::size_t bytes) {
-    return all.to_device(0, 1, {header, bytes, 1000, kPlace});
+    return all.to_device(0, 1, {header, bytes, 1000, kSampleBytes});
   };
-  CHECK(goes(photograph(), kPlace));
-  CHECK_FALSE(goes(photograph(), kPlace + 1));
+  CHECK(goes(photograph(), kSampleBytes));
+  CHECK_FALSE(goes(photograph(), kSampleBytes + 1));
   CHECK(goes(photograph({8 * 224, 224}), 5000));
   CHECK_FALSE(goes(photograph({8 * 224 + 1, 224}), 5000));
   ImageHeader turned = photograph(), progressive = photograph(), png = photograph();
@@ -98,7 +98,7 @@ TEST_CASE("unsupported files stay on the host, and explain() lists the reasons",
   CHECK_FALSE(goes(turned, 5000));
   CHECK_FALSE(goes(progressive, 5000));
   CHECK_FALSE(goes(png, 5000));
-  CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, {progressive, 5000, 1000, kPlace}));
+  CHECK(DecodeBalance(NvjpegBackend::kHybrid, 7, 1).to_device(0, 1, {progressive, 5000, 1000, kSampleBytes}));
   all.count_rejected("a.jpg", "BAD_JPEG");
   CHECK(all.explain() ==
         "decode      a share of 1 of the supported files on the device, selected by sample\n"
@@ -154,7 +154,8 @@ TEST_CASE("the split by rates gives the device the files at which it is fastest 
   std::size_t dense = 0, sparse = 0;
   for (std::uint64_t id = 0; id < 2000; ++id) {
     const bool is_dense = id % 2 == 0;  // 100 kB or 10 kB of the same image
-    const bool goes = balance.to_device(0, id, {photograph({300, 100}), is_dense ? 100'000U : 10'000U, 30'000, kPlace});
+    const bool goes =
+        balance.to_device(0, id, {photograph({300, 100}), is_dense ? 100'000U : 10'000U, 30'000, kSampleBytes});
     if (id >= 1000) (is_dense ? dense : sparse) += goes ? 1 : 0;
   }
   CHECK(dense > 300);

@@ -114,7 +114,7 @@ TEST_CASE("the error for too many bad samples does not depend on the number of w
     CHECK_THROWS_WITH(run(spec, std::make_shared<TogetherSet>(), {{}, 1}), Catch::StartsWith("1 bad sample, "));
 }
 
-TEST_CASE("a data set without a good sample is an error and does not hang") {
+TEST_CASE("a dataset without a good sample is an error and does not hang") {
   std::set<std::uint64_t> bad;
   for (std::uint64_t id = 0; id < 10; ++id) bad.insert(id);
   PipelineSpec spec = small_spec(5);

@@ -76,7 +76,7 @@ TEST_CASE("a cache of pixels with operations of probability 0 and 1 changes no b
   CHECK(data->reads == 41);
 }
 
-TEST_CASE("a cache that is too small for the data set stores a part of it, and the batches do not change") {
+TEST_CASE("a cache that is too small for the dataset stores a part of it, and the batches do not change") {
   PipelineSpec spec = small_spec(8);
   const auto expected = run(spec, std::make_shared<JpegSet>(300), {{}, 2});
   spec.cache = {CacheWhat::kPixels, "", 1};

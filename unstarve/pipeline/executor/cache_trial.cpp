@@ -30,7 +30,7 @@ constexpr double kMemoryPart = 0.5;
 
 double seconds_since(std::int64_t start_ns) { return static_cast<double>(steady_clock().now_ns() - start_ns) * 1e-9; }
 
-// A data set of some records of another one, in memory.
+// A dataset of some records of another one, in memory.
 class TrialSet final : public Dataset {
  public:
   explicit TrialSet(std::shared_ptr<const Dataset> from) : from_(std::move(from)) {}

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Catch::Matchers::Contains;
 
-// Counts the reads of another data set, each of which sleeps.
+// Counts the reads of another dataset, each of which sleeps.
 class Counted final : public Dataset {
  public:
   explicit Counted(std::shared_ptr<const Dataset> inner, std::chrono::microseconds sleep = {})
@@ -206,9 +206,9 @@ TEST_CASE("pixels may be cached after any operation before the first random one 
   spec.operations = {
       {"resize", {{"size", {96, 96}}}}, {"center_crop", {{"size", {80}}}}, {"pad_crop", {{"size", {64}}}}};
   const auto expected = run(spec, data, {{}, 2});
-  for (const std::string& place : {std::string(), folder.string()})
+  for (const std::string& cache_folder : {std::string(), folder.string()})
     for (const int after : {-1, 0, 1, 2}) {
-      spec.cache = {CacheWhat::kPixels, place, 100, after};
+      spec.cache = {CacheWhat::kPixels, cache_folder, 100, after};
       const Plan plan = plan_run(spec, data, {2}).plan;
       CHECK(find_step<CacheLookupStep>(plan)->operations == static_cast<OpIndex>(after < 0 ? 2 : after));
       CHECK(run(spec, data, {{}, 2}) == expected);

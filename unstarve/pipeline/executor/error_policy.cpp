@@ -34,7 +34,8 @@ void ErrorPolicy::note_bad(std::uint64_t id, std::uint32_t epoch, const std::str
 }
 
 std::uint64_t ErrorPolicy::replacement(std::uint64_t id, std::uint64_t attempts) const {
-  if (attempts + 1 == resources_.samples->size()) throw input_error("no sample of the data set can be read");
+  if (attempts + 1 == resources_.samples->size())
+    throw input_error("errors: replace: all {} samples are bad; expected at least one good sample", attempts + 1);
   return resources_.samples->next(id);
 }
 

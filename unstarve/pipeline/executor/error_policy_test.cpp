@@ -77,7 +77,7 @@ TEST_CASE("error policy: skip marks the sample, replace takes the next good one,
 
 TEST_CASE("error policy: replace fails if no sample is good") {
   Policy p(OnError::kReplace, {0, 1, 2, 3, 4, 5, 6, 7});
-  CHECK_THROWS_WITH(p.make(3), "no sample of the data set can be read");
+  CHECK_THROWS_WITH(p.make(3), "errors: replace: all 8 samples are bad; expected at least one good sample");
 }
 
 TEST_CASE("error policy: all workers throw the same error once there are too many bad samples") {
@@ -104,7 +104,7 @@ TEST_CASE("error policy: an empty batch is left out unless it is needed") {
   CHECK_THAT(ranks.policy.failure_of_empty(empty_batch(0, false))->what(), Contains("each of 2 ranks"));
 }
 
-TEST_CASE("error policy: bad samples of an epoch that is made ahead are listed when its first batch is delivered") {
+TEST_CASE("error policy: bad samples of a prefetched epoch are listed when its first batch is delivered") {
   Policy p(OnError::kSkip, {1, 5, 6});
   (void)p.make(5, 3);
   CHECK(p.policy.bad_samples(10).size() == 1);  // before the first batch

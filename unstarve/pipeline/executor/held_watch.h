@@ -1,5 +1,5 @@
 #pragma once
-// Detects a consumer that waits for itself: it holds every slot that can exist and requests another batch.
+// Detects a consumer that holds every batch slot that can exist and requests another batch, which never comes.
 //
 // Threads: the consumer's.
 

@@ -11,6 +11,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
@@ -66,10 +67,10 @@ std::vector<Batch> keep_all(Loader& loader) {
 TEST_CASE("a consumer that holds all slots gets one notice") {
   for (const ExecutionOrder order : {ExecutionOrder::kExact, ExecutionOrder::kRelaxed}) {
     const auto device = open_device("cpu");
-    std::vector<std::string> told;
+    std::vector<std::string> notices;
     ManualClock clock;
     Loader loader(limited_spec(order), std::make_shared<JpegSet>(64), *device,
-                  with_notice([&](const std::string& text) { told.push_back(text); }), clock);
+                  with_notice([&](const std::string& text) { notices.push_back(text); }), clock);
     std::vector<Batch> kept = keep_all(loader);
     REQUIRE(kept.size() >= 2);
     const auto wait = [&] { return loader.wait(milliseconds(1)); };
@@ -77,15 +78,15 @@ TEST_CASE("a consumer that holds all slots gets one notice") {
     CHECK_FALSE(wait());
     clock.advance(kHeldPatienceNs - 1);
     CHECK_FALSE(wait());
-    CHECK(told.empty());
+    CHECK(notices.empty());
     clock.advance(1);
     CHECK_FALSE(wait());
-    REQUIRE(told.size() == 1);
-    CHECK_THAT(told[0], Contains("the consumer still holds all " + std::to_string(kept.size()) +
-                                 " batch buffers of 0.2 MB that execution.memory_limit_mb: 5 permits"));
+    REQUIRE(notices.size() == 1);
+    CHECK_THAT(notices[0], Contains("the consumer still holds all " + std::to_string(kept.size()) +
+                                    " batch buffers of 0.2 MB that execution.memory_limit_mb: 5 permits"));
     clock.advance(10 * kHeldPatienceNs);
     CHECK_FALSE(wait());
-    CHECK(told.size() == 1);
+    CHECK(notices.size() == 1);
 
     kept.pop_back();
     CHECK(loader.next());  // and continues
@@ -94,10 +95,10 @@ TEST_CASE("a consumer that holds all slots gets one notice") {
 
 TEST_CASE("a consumer that releases in time, or waits for workers, gets no notice") {
   const auto device = open_device("cpu");
-  std::vector<std::string> told;
+  std::vector<std::string> notices;
   ManualClock clock;
   Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device,
-                with_notice([&](const std::string& text) { told.push_back(text); }), clock);
+                with_notice([&](const std::string& text) { notices.push_back(text); }), clock);
   std::vector<Batch> kept = keep_all(loader);
   for (int i = 0; i < 10; ++i) {
     CHECK_FALSE(loader.wait(milliseconds(0)));
@@ -108,7 +109,7 @@ TEST_CASE("a consumer that releases in time, or waits for workers, gets no notic
     (void)loader.wait(milliseconds(0));
     kept.push_back(std::move(*loader.next()));
   }
-  CHECK(told.empty());
+  CHECK(notices.empty());
 }
 
 // Each reading is one second later.
@@ -125,15 +126,15 @@ TEST_CASE("next() also emits the notice, and continues with the slot that is the
   const auto device = open_device("cpu");
   std::vector<Batch> kept;
   Striding clock;
-  int told = 0;
+  int notices = 0;
   Loader loader(limited_spec(), std::make_shared<JpegSet>(64), *device, with_notice([&](const std::string&) {
-                  ++told;
+                  ++notices;
                   kept.pop_back();
                 }),
                 clock);
   kept = keep_all(loader);
   CHECK(loader.next());
-  CHECK(told == 1);
+  CHECK(notices == 1);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ namespace unstarve {
 
 namespace {
 
-// How often a waiting consumer checks whether it waits for itself.
+// How often a waiting consumer checks whether it holds every batch slot itself.
 constexpr std::chrono::milliseconds kCheckEvery{500};
 
 SlotLayout slot_layout(const Run& run, const Device& device) {

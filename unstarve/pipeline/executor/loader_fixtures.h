@@ -1,5 +1,5 @@
 #pragma once
-// For the loader's tests: a data set of JPEG files in memory, a small spec, and the batches that a consumer receives.
+// For the loader's tests: a dataset of JPEG files in memory, a small spec, and the batches that a consumer receives.
 
 #include <atomic>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// For the tests of tuning: a data set whose reads sleep, and a run with its profile and explanation.
+// For the tests of tuning: a dataset whose reads sleep, and a run with its profile and explanation.
 
 #include <chrono>
 #include <cstdint>

@@ -29,17 +29,17 @@ TEST_CASE("padding equals storing a larger window, in every type and layout") {
         const std::size_t stride = storer.sample_bytes({12, 10}), padded = storer.sample_bytes(to);
         std::vector<float> memory((sizes.size() + 1) * stride / sizeof(float) + 1), expected(memory.size());
         auto* const bytes = reinterpret_cast<std::uint8_t*>(memory.data());
-        auto* const wanted = reinterpret_cast<std::uint8_t*>(expected.data());
+        auto* const expected_bytes = reinterpret_cast<std::uint8_t*>(expected.data());
         for (std::size_t i = 0; i < sizes.size(); ++i) {
           const Image image = noise({sizes[i][1], sizes[i][0]}, random);
           Frame frame(image.view());
           storer.store(frame, bytes + i * stride);
           frame.crop({0, 0, to.width, to.height});
           frame.fill.fill(kValue);
-          storer.store(frame, wanted + i * padded);
+          storer.store(frame, expected_bytes + i * padded);
         }
         pad_samples(bytes, stride, sizes, {to, format, fill_pixel(storer, kValue)}, bytes + sizes.size() * stride);
-        CHECK(std::memcmp(bytes, wanted, sizes.size() * padded) == 0);
+        CHECK(std::memcmp(bytes, expected_bytes, sizes.size() * padded) == 0);
       }
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // Plans a run: selects the samples, gathers facts about the data, decides on an automatic cache, and makes the plan.
 //
-//   spec + data set ──▶ samples ──▶ facts ──▶ (cache trial) ──▶ make_plan() ──▶ Plan, ExecutionPlan
+//   spec + dataset ──▶ samples ──▶ facts ──▶ (cache trial) ──▶ make_plan() ──▶ Plan, ExecutionPlan
 //
 // Threads: one caller. Failure: Error(kArgument) naming the node of the spec that does not fit the data; Error(kInput)
 // for data without a readable image.

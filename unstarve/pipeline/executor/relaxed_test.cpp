@@ -58,9 +58,9 @@ PipelineSpec relaxed_spec(int batch, int threads = 3, int prefetch = 2, int read
 }
 
 // The id at a position of an epoch's order.
-std::uint64_t id_at(const PipelineSpec& spec, std::uint64_t samples, std::uint32_t epoch, std::uint64_t place) {
+std::uint64_t id_at(const PipelineSpec& spec, std::uint64_t samples, std::uint32_t epoch, std::uint64_t position) {
   const Order order(spec.order, spec.batch, samples);
-  return order.epoch(epoch).id_at(place);
+  return order.epoch(epoch).id_at(position);
 }
 
 using Pixels = std::map<std::pair<std::uint32_t, std::uint64_t>, std::vector<std::uint8_t>>;

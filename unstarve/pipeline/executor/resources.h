@@ -1,5 +1,5 @@
 #pragma once
-// The resources that a plan needs to run: data set, caches, scan index and memory pools.
+// The resources that a plan needs to run: dataset, caches, scan index and memory pools.
 //
 // Ownership: shared; a Resources object may be copied and outlives the programs that use it.
 // Threads:   everything it refers to may be used by any thread.

@@ -11,7 +11,7 @@ namespace unstarve {
 namespace {
 
 void check_region(const Rect& region, Size image) {
-  if (region.width > 0 && region.height > 0 && lies_within(region, image)) return;
+  if (region.width > 0 && region.height > 0 && is_within(region, image)) return;
   throw argument_error(
       "region: found (top {}, left {}, height {}, width {}) in an image of height {} and width {}; expected a part of "
       "the image",
@@ -59,7 +59,7 @@ Frame OperationChain::apply(std::span<const std::uint8_t> encoded, const DecodeO
   Random random = random_of(draws, 0);
   Rect selected = operations_[0]->select(given.size(), random);
   // Only the given region is visible to the operation: what it selects beyond the region is fill, not other pixels.
-  const bool cut = given != whole && !lies_within(selected, given.size());
+  const bool cut = given != whole && !is_within(selected, given.size());
   const Rect part = cut ? given : Rect{given.x + selected.x, given.y + selected.y, selected.width, selected.height};
   const std::optional<ResizeTo> to = cut ? std::nullopt : operations_[0]->only_resizes(selected.size());
   Frame frame = decode_part(header, {part, to, how.reduce}, workspace);

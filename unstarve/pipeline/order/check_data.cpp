@@ -18,7 +18,7 @@ namespace unstarve {
 
 namespace {
 
-// A folder of images in one subfolder is a data set of one class, which is rarely intended.
+// A folder of images in one subfolder is a dataset of one class, which is rarely intended.
 void report_one_class(const PipelineSpec& spec, const Dataset& dataset) {
   if (dataset.classes().size() != 1 || dataset.size() < 2) return;
   emit_notice(

@@ -108,9 +108,9 @@ class Chooser {
     const std::uint64_t records = all ? end - begin : listed.size();
     const Conditions conditions(source.filter, node + ".filter", dataset_);
     const std::uint64_t before = ids_.size();
-    std::uint64_t wanted = source.take.value_or(records), checked = 0, tested = 0;
+    std::uint64_t needed = source.take.value_or(records), checked = 0, tested = 0;
     const std::uint64_t read_before = facts_.read();
-    for (std::uint64_t first = 0; first < records && wanted > 0; first += kChunk) {
+    for (std::uint64_t first = 0; first < records && needed > 0; first += kChunk) {
       std::vector<std::uint32_t> passing;
       for (std::uint64_t i = first; i < std::min(records, first + kChunk); ++i)
         passing.push_back(static_cast<std::uint32_t>(begin + (all ? i : listed[i])));
@@ -119,9 +119,9 @@ class Chooser {
         tested += passing.size();
         predicate->keep(passing);
       }
-      passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), wanted)));
+      passing.resize(static_cast<std::size_t>(std::min<std::uint64_t>(passing.size(), needed)));
       ids_.add(passing);
-      wanted -= passing.size();
+      needed -= passing.size();
     }
     if (checked > 0)
       notes_.push_back(fmt::format("{}: filtered {} images by size before the run, {} records read", node, checked,

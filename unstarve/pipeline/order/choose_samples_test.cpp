@@ -24,7 +24,7 @@ using Catch::Matchers::Contains;
 
 std::vector<std::uint64_t> ids_of(const SampleSet& set) {
   std::vector<std::uint64_t> ids;
-  for (std::uint64_t place = 0; place < set.size(); ++place) ids.push_back(set.id(place));
+  for (std::uint64_t position = 0; position < set.size(); ++position) ids.push_back(set.id(position));
   return ids;
 }
 
@@ -113,12 +113,12 @@ TEST_CASE("check is called while samples are selected, and can cancel the select
   padded.batch.pad.to = PadTo::kLargest;
   for (const PipelineSpec& spec : {filtered, padded}) {
     data.reads = 0;
-    int asked = 0;
+    int tested = 0;
     const auto check = [&] {
-      if (++asked == 2) throw std::runtime_error("enough");
+      if (++tested == 2) throw std::runtime_error("enough");
     };
     CHECK_THROWS_WITH(choose_samples(spec, data, 2, {}, check), "enough");
-    CHECK(asked == 2);
+    CHECK(tested == 2);
     CHECK(data.reads > 0);
     CHECK(data.reads < 60'000);
   }
@@ -183,8 +183,8 @@ TEST_CASE("balance includes only classes with samples, or uses weights by name")
   CHECK(set->group_size(0) == 26);
   CHECK(set->group_size(3) == 25);
   for (std::size_t group = 0; group < 4; ++group)
-    for (std::uint64_t place = 0; place < set->group_size(group); ++place)
-      CHECK(set->id(set->group_begin(group) + place) == place * 4 + group);
+    for (std::uint64_t position = 0; position < set->group_size(group); ++position)
+      CHECK(set->id(set->group_begin(group) + position) == position * 4 + group);
   spec.source.filter.drop_labels = {"2"};
   set = choose_samples(spec, *data, 2);
   CHECK(set->weights() == std::vector<double>{1, 1, 0, 1});
@@ -305,16 +305,16 @@ TEST_CASE("invalid settings of source, mix and order are rejected with their nod
 TEST_CASE("a user-defined predicate runs after the filter and before take") {
   PipelineSpec spec = small_spec(1);
   const auto data = jpegs(12);
-  std::vector<std::uint32_t> asked;
+  std::vector<std::uint32_t> tested;
   const std::vector<SamplePredicate> even{{"even", [&](std::vector<std::uint32_t>& ids) {
-                                             asked.insert(asked.end(), ids.begin(), ids.end());
+                                             tested.insert(tested.end(), ids.begin(), ids.end());
                                              std::erase_if(ids, [](std::uint32_t id) { return id % 2 != 0; });
                                            }}};
   spec.source.filter.drop_labels = {"2"};
   spec.source.take = 3;
   const auto set = choose_samples(spec, *data, 2, even);
   CHECK(ids_of(*set) == std::vector<std::uint64_t>{0, 4, 6});
-  CHECK(asked == std::vector<std::uint32_t>{0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  CHECK(tested == std::vector<std::uint32_t>{0, 1, 3, 4, 5, 6, 7, 8, 9, 10, 11});
   REQUIRE(!set->notes.empty());
   CHECK_THAT(set->notes[0], Contains("source: even selects 3 of 11 samples, evaluated once before the run"));
   spec.source = {};

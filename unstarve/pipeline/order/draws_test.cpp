@@ -141,14 +141,14 @@ TEST_CASE("groups of a mixture are drawn pass by pass, across epochs and changes
     std::set<std::pair<std::uint64_t, std::uint32_t>> seen;
     std::vector<std::map<std::uint32_t, std::uint64_t>> passes(set->groups());
     const auto epochs = static_cast<std::uint32_t>(10'000 / length + 1);
-    std::uint64_t place = 0;
+    std::uint64_t position = 0;
     for (std::uint32_t epoch = 0; epoch < epochs; ++epoch)
       for (const Sample& sample : drawn_epoch(spec, basis, epoch)) {
         REQUIRE(seen.insert({sample.id, sample.draw}).second);  // each augmentation once
         std::size_t group = 0;
         while (sample.id >= set->group_begin(group + 1)) ++group;
         ++passes[group][sample.draw];
-        if (++place <= change) REQUIRE(set->weights()[group] > 0);
+        if (++position <= change) REQUIRE(set->weights()[group] > 0);
       }
     // Passes are consecutive: all are complete except those in a started block.
     for (std::size_t group = 0; group < set->groups(); ++group) {

@@ -144,7 +144,8 @@ TEST_CASE("the remaining samples of an epoch are distributed to any ranks and ba
           const Order rest = Order(spec, {4, drop ? LastBatch::kDrop : LastBatch::kKeep}, kSamples).remaining(offset);
           batches = rest.batches_per_epoch();
           const Order::Epoch epoch = rest.epoch(2);
-          for (std::uint64_t place = 0; place < rest.samples_per_epoch(); ++place) seen.insert(epoch.id_at(place));
+          for (std::uint64_t position = 0; position < rest.samples_per_epoch(); ++position)
+            seen.insert(epoch.id_at(position));
         }
         const std::uint64_t left = kSamples - offset, global = 4 * static_cast<std::uint64_t>(world);
         CHECK(batches == (drop ? left / global : (left + global - 1) / global));
@@ -181,13 +182,13 @@ TEST_CASE("the remaining order skips samples that were used out of order") {
         }
       }
       std::uint64_t left = 0;
-      for (std::uint64_t place = offset; place < kSamples; ++place)
-        left += place - offset >= used.size() || !used[place - offset];
+      for (std::uint64_t position = offset; position < kSamples; ++position)
+        left += position - offset >= used.size() || !used[position - offset];
       left -= left % static_cast<std::uint64_t>(world);
       CHECK(seen.size() == left);
-      for (std::uint64_t place = 0; place < kSamples && left > 0; ++place) {
-        const bool due = place >= offset && (place - offset >= used.size() || !used[place - offset]);
-        CHECK(seen.count(order(place)) == (due ? 1U : 0U));
+      for (std::uint64_t position = 0; position < kSamples && left > 0; ++position) {
+        const bool due = position >= offset && (position - offset >= used.size() || !used[position - offset]);
+        CHECK(seen.count(order(position)) == (due ? 1U : 0U));
         left -= due;
       }
     }

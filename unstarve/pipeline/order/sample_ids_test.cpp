@@ -11,7 +11,8 @@ using List = std::vector<std::uint32_t>;
 
 List all(const SampleIds& ids) {
   List list;
-  for (std::uint64_t place = 0; place < ids.size(); ++place) list.push_back(static_cast<std::uint32_t>(ids[place]));
+  for (std::uint64_t position = 0; position < ids.size(); ++position)
+    list.push_back(static_cast<std::uint32_t>(ids[position]));
   return list;
 }
 

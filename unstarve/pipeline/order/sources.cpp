@@ -13,7 +13,7 @@ namespace unstarve {
 namespace {
 
 std::shared_ptr<const Dataset> open_one(const SourceSpec& source) {
-  if (source.index == IndexPlace::kNextToData) keep_indexes_next_to(source.path);
+  if (source.index == IndexLocation::kNextToData) keep_indexes_next_to(source.path);
   try {
     return open_dataset(source.path, source.split, source.labels);
   } catch (const Error& error) {

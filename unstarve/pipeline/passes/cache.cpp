@@ -40,8 +40,7 @@ Rewrite add_cache(Plan plan, const CacheRoom& room) {
 Rewrite pass_cache(Plan plan, const PassContext& context) {
   const std::string choice(context.cache_choice);
   if (plan.spec.cache.what == CacheWhat::kNothing)
-    return {std::move(plan), false,
-            choice.empty() ? "not requested by cache.what" : "none by cache.what auto: " + choice};
+    return {std::move(plan), false, choice.empty() ? "no cache is requested" : "none by cache.what auto: " + choice};
   Rewrite result = add_cache(std::move(plan), context.execution.cache);
   if (!choice.empty()) result.reason += "; by cache.what auto: " + choice;
   return result;

@@ -16,9 +16,8 @@ Rewrite pass_operation_fusion(Plan plan, const PassContext&) {
   erase_steps(plan, [](const Step& step) { return std::holds_alternative<MaterialiseStep>(step); });
   if (lazy == 0) return {std::move(plan), false, "no operation only crops, pads, mirrors or changes colours"};
   std::string reason = fmt::format(
-      "{} of {} operations write no pixels; the next operation reads through their window "
-      "and colour change",
-      lazy, operations.size());
+      "{} of {} operations only {}; the next step that reads the pixels applies the change", lazy, operations.size(),
+      lazy == 1 ? "crops, pads, mirrors or changes colours" : "crop, pad, mirror or change colours");
   return {std::move(plan), true, std::move(reason)};
 }
 

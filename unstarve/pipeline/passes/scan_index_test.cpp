@@ -111,25 +111,25 @@ TEST_CASE("a damaged file of indexes changes no batch and is counted", "[pipelin
   const Photos photos;
   const auto device = open_device("cpu");
   const std::vector<Seen> expected = run_epochs(without(photos.spec()), 1);
-  std::filesystem::path place;
+  std::filesystem::path path;
   {
     Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
     while (loader.next()) continue;
-    place = loader.resources().scan_index->place();
+    path = loader.resources().scan_index->path();
   }
-  std::string file = read_text_file(place);
+  std::string file = read_text_file(path);
   for (std::uint64_t id = 0; id < kImages; id += 4) file[32 + 16 * id + 12] ^= 1;  // the checksum of its entry
-  write_file_atomically(place, file);
+  write_file_atomically(path, file);
   Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
   while (loader.next()) continue;
   CHECK(loader.resources().scan_index->counts().wrong == kImages / 4);
   CHECK_THAT(loader.explain(), Contains("18 crops decoded by it, 6 added, 6 found wrong"));
   CHECK(run_epochs(photos.spec(), 1) == expected);
 
-  write_file_atomically(place, "garbage");
-  Loader anew(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
-  while (anew.next()) continue;
-  CHECK_THAT(anew.explain(), Contains("24 added, 0 found wrong") && Contains("it was damaged; its indexes"));
+  write_file_atomically(path, "garbage");
+  Loader rebuilt(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
+  while (rebuilt.next()) continue;
+  CHECK_THAT(rebuilt.explain(), Contains("24 added, 0 found wrong") && Contains("it was damaged; its indexes"));
   CHECK(run_epochs(photos.spec(), 1) == expected);
 }
 

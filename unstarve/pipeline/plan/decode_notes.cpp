@@ -38,7 +38,7 @@ std::string path_reason(const ImageHeader& header, const DecodePlan& how) {
 std::string scale_reason(const Plan& plan, const ImageHeader& header, const DecodeHint& hint, const DecodePlan& how) {
   if (!can_reduce(header.encoding)) return fmt::format("{} is not reduced", to_string(header.encoding));
   if (decode_step(plan)->reduction == Reduction::kNever) return "the pass scale_into_decode is not applied";
-  if (!lies_within(hint.selected, header.size)) return "the selected region extends beyond the image";
+  if (!is_within(hint.selected, header.size)) return "the selected region extends beyond the image";
   const std::string target = fmt::format("{} are resized to {}", text_of(hint.selected.size()), text_of(hint.target));
   if (how.reduction > 1) return fmt::format("{}, and 1/{} has as many pixels", target, how.reduction);
   return target + ", and 1/2 has fewer pixels";
@@ -54,7 +54,7 @@ std::string part_reason(const Plan& plan, const ImageHeader& header, const Selec
       reason += fmt::format(", for {} at ({}, {}) of {} that {} reads", text_of(selection.part->made.size()),
                             selection.part->made.x, selection.part->made.y, text_of(selection.part->to.size),
                             plan.spec.operations[1].name);
-  } else if (decode_step(plan)->region == DecodeRegion::kSelected && !lies_within(selection.region, header.size)) {
+  } else if (decode_step(plan)->region == DecodeRegion::kSelected && !is_within(selection.region, header.size)) {
     reason = "the whole image: the selected region extends beyond it";
   } else {
     reason = "the whole image: the pass crop_into_decode is not applied";

@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
@@ -38,9 +39,9 @@ std::uint64_t sum(const MemoryPlan& plan) {
 TEST_CASE("the parts of a memory limit never exceed it, and equal the requirements if these fit") {
   for (std::uint64_t limit = 50 * kMb; limit < 3000 * kMb; limit += 7 * kMb) {
     for (const std::uint64_t cache : {std::uint64_t{0}, 100 * kMb, 10'000 * kMb}) {
-      MemoryNeeds wanted = needs(limit);
-      wanted.cache = cache;
-      const MemoryPlan plan = plan_memory(wanted);
+      MemoryNeeds memory_needs = needs(limit);
+      memory_needs.cache = cache;
+      const MemoryPlan plan = plan_memory(memory_needs);
       CHECK(sum(plan) <= limit);
       CHECK(sum(plan) + 10 * kMb > limit);  // all of it can be used
       CHECK(plan.threads == 4);
@@ -57,19 +58,19 @@ TEST_CASE("the parts of a memory limit never exceed it, and equal the requiremen
 }
 
 TEST_CASE("memory on a device counts towards the limit, and is rejected if it does not fit") {
-  MemoryNeeds wanted = needs(300 * kMb);
-  const MemoryPlan without = plan_memory(wanted);
-  wanted.device = 120 * kMb;
-  const MemoryPlan plan = plan_memory(wanted);
+  MemoryNeeds memory_needs = needs(300 * kMb);
+  const MemoryPlan without = plan_memory(memory_needs);
+  memory_needs.device = 120 * kMb;
+  const MemoryPlan plan = plan_memory(memory_needs);
   CHECK(plan.device == 120 * kMb);
   CHECK(sum(plan) <= 300 * kMb);
   CHECK(sum(plan) + 10 * kMb > 300 * kMb);
   CHECK(plan.cache + plan.larger_images + plan.read_ahead < without.cache + without.larger_images + without.read_ahead);
   CHECK_THAT(explain(plan), Catch::Contains(", on the device 120.0"));
-  wanted.device = 280 * kMb;
-  CHECK_THROWS_WITH(plan_memory(wanted), Catch::Contains("threads of 5.0 MB each, and 280.0 MB on the device"));
-  wanted.limit = 0;
-  CHECK(plan_memory(wanted).device == 280 * kMb);
+  memory_needs.device = 280 * kMb;
+  CHECK_THROWS_WITH(plan_memory(memory_needs), Catch::Contains("threads of 5.0 MB each, and 280.0 MB on the device"));
+  memory_needs.limit = 0;
+  CHECK(plan_memory(memory_needs).device == 280 * kMb);
 }
 
 TEST_CASE("a loader counts the values of its batches on the device") {
@@ -83,12 +84,12 @@ TEST_CASE("a loader counts the values of its batches on the device") {
     const Loader loader(spec, dataset, *device, options);
     constexpr std::uint64_t kBytes = 13 * 5 * 48 * 48 * 3 + 500;
     CHECK(loader.execution().memory.device == kBytes);
-    std::uint64_t told = 0, most = 0;
+    std::uint64_t reported = 0, most = 0;
     for (const MemoryShare& share : loader.memory()) {
-      if (share.who == "on the device") told += share.bytes;
+      if (share.who == "on the device") reported += share.bytes;
       most += share.most;
     }
-    CHECK(told == kBytes);
+    CHECK(reported == kBytes);
     if (limit > 0) CHECK(most <= limit * kMb);
   }
 }
@@ -137,9 +138,9 @@ TEST_CASE("a limit below the minimum is rejected with the required number") {
   CHECK(plan_memory(open).threads == 2);
   open.limit = 34 * kMb;
   CHECK_THROWS_WITH(plan_memory(open), Catch::Contains("expected at least 35"));
-  MemoryNeeds when_asked = needs(41 * kMb);
-  when_asked.prefetch = 0;
-  CHECK(plan_memory(when_asked).prefetch == 0);
+  MemoryNeeds on_request = needs(41 * kMb);
+  on_request.prefetch = 0;
+  CHECK(plan_memory(on_request).prefetch == 0);
 }
 
 TEST_CASE("a ring that may grow needs one slot in addition to the prefetched ones, in relaxed order two") {

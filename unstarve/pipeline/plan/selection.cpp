@@ -15,14 +15,14 @@ Selection select_for(const Operation& operation, Size image, Random& random) {
 bool select_through(const SelectThrough& through, const ImageHeader& header, Selection& selection, Random& random,
                     Scratch& scratch) {
   const auto& [step, operations] = through;
-  if (!lies_within(selection.region, header.size)) return false;
+  if (!is_within(selection.region, header.size)) return false;
   // A reduced image has other resize weights.
   if (plan_decode(header, decode_hint({DecodeRegion::kSelected, step.reduction}, selection)).reduction > 1)
     return false;
   const ResizeTo to = operations[step.resize]->only_resizes(selection.region.size()).value();
   Random draws = random;
   const Rect made = operations[step.op]->select(to.size, draws);
-  if (!lies_within(made, to.size) || made.width == 0 || made.height == 0) return false;
+  if (!is_within(made, to.size) || made.width == 0 || made.height == 0) return false;
   random = draws;
   selection.part = {selection.region.size(), to, made};
   const Rect read = read_by(*selection.part, scratch);

@@ -26,7 +26,7 @@ struct SlotNeeds {
 }
 
 // With `grow`: the slots required to keep filling batches while the consumer holds `held` and requests one more.
-[[nodiscard]] constexpr std::size_t slots_asked(int prefetch, std::size_t held) {
+[[nodiscard]] constexpr std::size_t slots_requested(int prefetch, std::size_t held) {
   return static_cast<std::size_t>(std::max(prefetch, 1)) + held;
 }
 

@@ -7,6 +7,7 @@
 
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/delivery/exact_delivery.h"
+#include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
 namespace {
@@ -34,10 +35,10 @@ TEST_CASE("the number of slots being filled does not depend on the number held")
   for (const int prefetch : {0, 1, 2, 8})
     for (const std::size_t held : {0, 1, 2, 5}) {
       CAPTURE(prefetch, held);
-      CHECK(slots_asked(prefetch, held) == held + static_cast<std::size_t>(prefetch > 0 ? prefetch : 1));
+      CHECK(slots_requested(prefetch, held) == held + static_cast<std::size_t>(prefetch > 0 ? prefetch : 1));
       if (held <= 2)
         CHECK(slots_kept({.prefetch = prefetch, .grow = true, .holds_two = held == 2}) >=
-              slots_asked(prefetch, held));  // no slot is allocated and freed for each batch
+              slots_requested(prefetch, held));  // no slot is allocated and freed for each batch
     }
 }
 

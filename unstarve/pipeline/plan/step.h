@@ -17,9 +17,9 @@
 //
 // Operations are referred to by their index in the pipeline. Random numbers are keyed by that index, not by the
 // position of a step, so that a pass may reorder steps without changing what is drawn.
-// Steps work on named fields (fields.h). To add a step: its struct and its row in `Step` here, its fields in
-// fields.cpp, its text in explain.cpp, further rules in verify.cpp, and its execution, an overload of
-// SampleProgram::run() (executor/sample_program.cpp).
+// Steps work on named fields (verify.h). To add a step: its struct and its row in `Step` here, its fields in `Uses` and
+// further rules in verify.cpp, its text in explain.cpp, and its execution, an overload of SampleProgram::run()
+// (executor/sample_program.cpp).
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The optimisation passes, one row each, in the order in which they run: PASS(NAME, HELP, ERROR).
 //
-// A spec switches a pass by its NAME: "passes: {crop_into_decode: false}". HELP is one line: what the pass does. ERROR is
-// the bound of the error of an approximate pass, "" for an exact one. The pass is the function pass_NAME() in
+// A spec switches a pass by its NAME: "passes: {crop_into_decode: false}". HELP is one line: what the pass does. ERROR
+// is the bound of the error of an approximate pass, "" for an exact one. The pass is the function pass_NAME() in
 // passes/NAME.cpp. The table contains no code, so that a spec can be checked and described without a plan.
 
 PASS(cache, "caches encoded records, or pixels before the first random operation", "")

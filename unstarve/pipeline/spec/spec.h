@@ -42,7 +42,7 @@ struct YamlLocation {
 inline constexpr std::int64_t kNoLabel = -1;
 
 // Where indexes of the data are stored (storage/index/index_paths.h).
-enum class IndexPlace {
+enum class IndexLocation {
   kCache,       // in the user's cache folder
   kNextToData,  // next to the data
 };
@@ -61,7 +61,7 @@ struct SourceSpec {
   std::string split;  // "train", "test" or ""
   // Column, feature or member of the labels; "": the default of the format; "none": batches have label kNoLabel.
   std::string labels{};
-  IndexPlace index = IndexPlace::kCache;
+  IndexLocation index = IndexLocation::kCache;
   std::string subset{};  // records by number, before `part`, `filter` and `take` (order/record_list.h); "": all
   PartSpec part{};       // of the subset
   FilterSpec filter{};
@@ -178,7 +178,7 @@ enum class CacheWhat {
   kNothing,
   kEncoded,  // encoded records, in memory
   kPixels,   // decoded pixels after deterministic operations, in memory or in a file
-  kAuto,     // the fastest of these (or no cache), by measurements of some samples (passes/cache_trial.h)
+  kAuto,     // the fastest of these (or no cache), by measurements of some samples (executor/cache_trial.h)
 };
 
 struct CacheSpec {

@@ -69,8 +69,8 @@ constexpr auto names_of(DecodeOn) {
   return std::array{std::pair{"host", kHost}, std::pair{"hybrid", kHybrid}, std::pair{"gpu_hybrid", kGpuHybrid},
                     std::pair{"hardware", kHardware}};
 }
-constexpr auto names_of(IndexPlace) {
-  using enum IndexPlace;
+constexpr auto names_of(IndexLocation) {
+  using enum IndexLocation;
   return std::array{std::pair{"cache", kCache}, std::pair{"next_to_data", kNextToData}};
 }
 constexpr auto names_of(OnError) {
@@ -90,7 +90,7 @@ void visit_source(Visitor& v, auto& source, bool mixed) {
          sparse(!source.labels.empty(),
                 "column, feature or member of the labels; empty: default of the format; none: all labels are -1"));
   v.node("index", source.index,
-         sparse(source.index != IndexPlace::kCache,
+         sparse(source.index != IndexLocation::kCache,
                 "where indexes of the data are stored: in the user's cache folder, or next to the data"));
   v.node("subset", source.subset,
          sparse(!source.subset.empty(),

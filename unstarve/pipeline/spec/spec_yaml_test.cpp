@@ -46,7 +46,7 @@ TEST_CASE("a spec survives a round trip through YAML") {
 
 TEST_CASE("source, mix and order survive a round trip through YAML") {
   PipelineSpec spec;
-  spec.source = {.path = "photos", .split = "", .labels = "kind", .index = IndexPlace::kNextToData};
+  spec.source = {.path = "photos", .split = "", .labels = "kind", .index = IndexLocation::kNextToData};
   spec.source.subset = "0-99,105";
   spec.source.part = {3, 50, 9};
   spec.source.filter = {{"cat", "3"}, {"a \"dog\": x"}, 64, 4096, 2.5};

@@ -66,7 +66,7 @@ void ZstdDecoder::begin_frame() {
   if (head.size() < kMagicBytes) damaged("it ends within the first bytes of a frame");
   if (magic_of(head) != ZSTD_MAGICNUMBER && !is_skippable(magic_of(head))) damaged("expected the beginning of a frame");
   frame_ = input_.position();
-  wanted_ = kShortestHeader;
+  needed_ = kShortestHeader;
   in_frame_ = true;
 }
 
@@ -76,14 +76,14 @@ std::size_t ZstdDecoder::produce(std::span<std::uint8_t> out, bool stop_at_point
     if (!in_frame_) begin_frame();
     const std::span<const std::uint8_t> next = input_.next();
     // At most one block: on damage libzstd does not report the output that the same call produced before.
-    ZSTD_inBuffer in{next.data(), std::min(next.size(), wanted_), 0};
+    ZSTD_inBuffer in{next.data(), std::min(next.size(), needed_), 0};
     ZSTD_outBuffer room{out.data() + done, out.size() - done, 0};
     const std::size_t result = ::ZSTD_decompressStream(state_, &room, &in);
     if (::ZSTD_isError(result) != 0) rejected(result);
     input_.take(in.pos);
     done += room.pos;
     out_ += room.pos;
-    wanted_ = result;
+    needed_ = result;
     if (result == 0) {
       in_frame_ = false;
       ended_ = input_.next().empty();

@@ -52,7 +52,7 @@ class ZstdDecoder final : public StreamDecoder {
   CompressedInput input_;
   bool in_frame_ = false;
   std::uint64_t frame_ = 0;                  // offset of the frame in the source
-  std::size_t wanted_ = 0;                   // input that completes the block
+  std::size_t needed_ = 0;                   // input that completes the block
   std::unique_ptr<std::uint8_t[]> history_;  // a ring: output byte n is at n % kZstdHistory
   std::size_t remembered_ = 0;               // bytes before position() in the ring
 };

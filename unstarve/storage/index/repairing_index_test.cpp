@@ -119,10 +119,10 @@ TEST_CASE("damaged seek points of a compressed shard are repaired on use") {
   REQUIRE(points.size() > 4 * kInflateWindow);
   const auto begin = static_cast<std::size_t>(points.data() - bytes_of(whole).data());
   // Sizes and the first two points, then samples.
-  std::vector<std::size_t> places;
-  for (std::size_t at = 0; at < 16 + 80; at += 3) places.push_back(begin + at);
-  for (std::size_t at = 200; at < points.size(); at += points.size() / 8) places.push_back(begin + at);
-  for (const std::size_t at : places) {
+  std::vector<std::size_t> offsets;
+  for (std::size_t at = 0; at < 16 + 80; at += 3) offsets.push_back(begin + at);
+  for (std::size_t at = 200; at < points.size(); at += points.size() / 8) offsets.push_back(begin + at);
+  for (const std::size_t at : offsets) {
     std::string bad = whole;
     flip(bad, at);
     write_file_atomically(sidecar, bad);

@@ -151,8 +151,8 @@ TEST_CASE("packed indexes are used where the dataset's own file has none", "[sto
   const testing::TemporaryFolder folder;
   const std::vector<ScanIndexPart> parts{{10, 6, opened(shard_in(folder, 6), 6)},
                                          {20, 9, opened(shard_in(folder, 9, "b.tar"), 9)}};
-  const std::vector<fs::path> places{folder.str("own")};
-  const auto store = ScanIndexStore::open(places, 40, 0, parts);
+  const std::vector<fs::path> paths{folder.str("own")};
+  const auto store = ScanIndexStore::open(paths, 40, 0, parts);
   Bytes bytes;
   const auto expected = [](std::uint64_t id) {
     if (id >= 10 && id < 16) return some(id - 10);
@@ -165,7 +165,7 @@ TEST_CASE("packed indexes are used where the dataset's own file has none", "[sto
   }
   store->put(12, some(3, 9));  // as for a wrong index
   store->put(5, some(5));
-  for (const auto& reader : {store, ScanIndexStore::open(places, 40, 0, parts)}) {
+  for (const auto& reader : {store, ScanIndexStore::open(paths, 40, 0, parts)}) {
     CHECK(reader->find(12, bytes));
     CHECK(bytes == some(3, 9));
     CHECK(reader->find(5, bytes));
@@ -180,20 +180,20 @@ TEST_CASE("packed indexes are used where the dataset's own file has none", "[sto
   poor->put(1, some(3));
   CHECK_FALSE(poor->find(1, bytes));
   CHECK(poor->find(20, bytes));
-  CHECK(poor->place().empty());
+  CHECK(poor->path().empty());
 }
 
 TEST_CASE("a damaged index with an intact packed one is counted once and replaced", "[storage]") {
   const testing::TemporaryFolder folder;
   const std::vector<ScanIndexPart> parts{{10, 6, opened(shard_in(folder, 6), 6)}};
-  const std::vector<fs::path> places{folder.str("own")};
-  ScanIndexStore::open(places, 40, 0, parts)->put(12, some(3, 9));
-  std::string file = read_text_file(places[0]);
+  const std::vector<fs::path> paths{folder.str("own")};
+  ScanIndexStore::open(paths, 40, 0, parts)->put(12, some(3, 9));
+  std::string file = read_text_file(paths[0]);
   file.back() = static_cast<char>(file.back() ^ 1);
   folder.write("own", file);
   Bytes bytes;
   for (const std::uint64_t damaged : {1u, 0u}) {
-    const auto store = ScanIndexStore::open(places, 40, 0, parts);
+    const auto store = ScanIndexStore::open(paths, 40, 0, parts);
     for (int i = 0; i < 3; ++i) {
       CHECK(store->find(12, bytes));
       CHECK(bytes == some(2));
@@ -203,7 +203,7 @@ TEST_CASE("a damaged index with an intact packed one is counted once and replace
   }
   // Without the packed one, the damage is counted equally often.
   folder.write("own", file);
-  const auto alone = ScanIndexStore::open(places, 40, 0);
+  const auto alone = ScanIndexStore::open(paths, 40, 0);
   for (int i = 0; i < 3; ++i) CHECK_FALSE(alone->find(12, bytes));
   CHECK(alone->counts().wrong == 1);
 }

@@ -69,7 +69,7 @@ std::shared_ptr<ScanIndexStore> ScanIndexStore::open(std::span<const fs::path> p
         continue;
       }
       store->file_ = std::move(file);
-      store->place_ = path;
+      store->path_ = path;
       store->writable_ = mode == O_RDWR;
       mark_index_used(path);
       return true;
@@ -114,7 +114,7 @@ void ScanIndexStore::count_once(std::uint64_t id, std::atomic<std::uint64_t>& co
 FoundIndex ScanIndexStore::find_packed(std::uint64_t id, std::vector<std::uint8_t>& bytes) const {
   const auto next =
       std::upper_bound(parts_.begin(), parts_.end(), id,
-                       [](std::uint64_t wanted, const ScanIndexPart& part) { return wanted < part.first; });
+                       [](std::uint64_t requested, const ScanIndexPart& part) { return requested < part.first; });
   if (next == parts_.begin()) return FoundIndex::kNone;
   const ScanIndexPart& part = *std::prev(next);
   return id - part.first < part.records ? part.file->find(id - part.first, bytes) : FoundIndex::kNone;
@@ -169,7 +169,7 @@ void ScanIndexStore::put(std::uint64_t id, std::span<const std::uint8_t> bytes) 
     return;
   }
   writable_ = false;
-  note_ = place_.string() + ": " + std::strerror(reason) + "; no more scan indexes are saved";
+  note_ = path_.string() + ": " + std::strerror(reason) + "; no more scan indexes are saved";
 }
 
 ScanIndexCounts ScanIndexStore::counts() const noexcept {

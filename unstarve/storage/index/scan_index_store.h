@@ -69,7 +69,7 @@ class ScanIndexStore {
   void count_other_version(std::uint64_t id) { count_once(id, other_version_); }
   [[nodiscard]] ScanIndexCounts counts() const noexcept;
   // The path of the file; empty if nothing is added.
-  [[nodiscard]] const std::filesystem::path& place() const noexcept { return place_; }
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
   // Why nothing more is added, or why the file was recreated (damaged, or of another version); else empty.
   [[nodiscard]] std::string note() const;
 
@@ -81,7 +81,7 @@ class ScanIndexStore {
   void count_once(std::uint64_t id, std::atomic<std::uint64_t>& counter);
 
   FileDescriptor file_;
-  std::filesystem::path place_;
+  std::filesystem::path path_;
   std::uint64_t records_ = 0;
   std::vector<ScanIndexPart> parts_;
   std::atomic<bool> writable_ = false;

@@ -28,11 +28,11 @@ Bytes some_scan_index(std::uint64_t id, std::uint64_t salt = 0) {
 
 TEST_CASE("added indexes are found after every open", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("index")};
-  const auto store = ScanIndexStore::open(places, 100, 7);
+  const std::vector<std::filesystem::path> paths{folder.str("index")};
+  const auto store = ScanIndexStore::open(paths, 100, 7);
   Bytes bytes;
   for (std::uint64_t id = 0; id < 100; id += 3) store->put(id, some_scan_index(id));
-  const auto other = ScanIndexStore::open(places, 100, 7);
+  const auto other = ScanIndexStore::open(paths, 100, 7);
   for (const auto& reader : {store, other}) {
     for (std::uint64_t id = 0; id < 100; ++id) {
       INFO(id);
@@ -49,29 +49,29 @@ TEST_CASE("added indexes are found after every open", "[storage]") {
 
 TEST_CASE("indexes of other data are not used", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("index")};
-  ScanIndexStore::open(places, 100, 7)->put(1, some_scan_index(1));
+  const std::vector<std::filesystem::path> paths{folder.str("index")};
+  ScanIndexStore::open(paths, 100, 7)->put(1, some_scan_index(1));
   Bytes bytes;
-  CHECK(ScanIndexStore::open(places, 100, 7)->find(1, bytes));
-  CHECK_FALSE(ScanIndexStore::open(places, 100, 8)->find(1, bytes));
-  CHECK_FALSE(ScanIndexStore::open(places, 99, 8)->find(1, bytes));
-  CHECK(ScanIndexStore::open(places, 98, 8)->note().empty());  // other data are not damage
+  CHECK(ScanIndexStore::open(paths, 100, 7)->find(1, bytes));
+  CHECK_FALSE(ScanIndexStore::open(paths, 100, 8)->find(1, bytes));
+  CHECK_FALSE(ScanIndexStore::open(paths, 99, 8)->find(1, bytes));
+  CHECK(ScanIndexStore::open(paths, 98, 8)->note().empty());  // other data are not damage
   folder.write("index", std::string_view("something else"));
-  const auto store = ScanIndexStore::open(places, 100, 7);
+  const auto store = ScanIndexStore::open(paths, 100, 7);
   CHECK_FALSE(store->find(1, bytes));
   CHECK_THAT(store->note(), Catch::Contains("index: it was damaged"));
-  CHECK(ScanIndexStore::open(places, 100, 7)->note().empty());  // it is intact again
-  std::string other = read_text_file(places[0]);
+  CHECK(ScanIndexStore::open(paths, 100, 7)->note().empty());  // it is intact again
+  std::string other = read_text_file(paths[0]);
   other[8] = 2;
   folder.write("index", other);
-  CHECK_THAT(ScanIndexStore::open(places, 100, 7)->note(),
+  CHECK_THAT(ScanIndexStore::open(paths, 100, 7)->note(),
              Catch::Contains("index: it was written by another version of unstarve"));
 }
 
 TEST_CASE("an image with a wrong index, or one of another version, is counted once", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("index")};
-  const auto store = ScanIndexStore::open(places, 100, 7);
+  const std::vector<std::filesystem::path> paths{folder.str("index")};
+  const auto store = ScanIndexStore::open(paths, 100, 7);
   for (int epoch = 0; epoch < 3; ++epoch) {
     for (std::uint64_t id = 0; id < 10; ++id) store->count_wrong(id);
     for (std::uint64_t id = 95; id < 100; ++id) store->count_other_version(id);
@@ -82,22 +82,22 @@ TEST_CASE("an image with a wrong index, or one of another version, is counted on
 
 TEST_CASE("a damaged file returns intact indexes or none, and distinguishes damage from absence", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("index")};
+  const std::vector<std::filesystem::path> paths{folder.str("index")};
   {
-    const auto store = ScanIndexStore::open(places, 8, 7);
+    const auto store = ScanIndexStore::open(paths, 8, 7);
     Bytes bytes;
     CHECK_FALSE(store->find(3, bytes));
     for (std::uint64_t id = 0; id < 8; ++id) store->put(id, some_scan_index(id));
     CHECK(store->counts().wrong == 0);
   }
-  const std::string whole = read_text_file(places[0]);
+  const std::string whole = read_text_file(paths[0]);
   Bytes bytes;
   int found = 0;
   for (std::size_t i = 32; i < whole.size(); ++i) {
     std::string damaged = whole;
     damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
     folder.write("index", damaged);
-    const auto store = ScanIndexStore::open(places, 8, 7);
+    const auto store = ScanIndexStore::open(paths, 8, 7);
     for (std::uint64_t id = 0; id < 8; ++id) {
       if (!store->find(id, bytes)) continue;
       ++found;
@@ -108,7 +108,7 @@ TEST_CASE("a damaged file returns intact indexes or none, and distinguishes dama
   CHECK(found == static_cast<int>((whole.size() - 32) * 7));
   for (std::size_t size = 0; size < whole.size(); size += 5) {
     folder.write("index", std::string_view(whole).substr(0, size));
-    const auto store = ScanIndexStore::open(places, 8, 7);
+    const auto store = ScanIndexStore::open(paths, 8, 7);
     INFO("cut to " << size << " bytes");
     std::uint64_t lost = 0;
     for (std::uint64_t id = 0; id < 8; ++id) {
@@ -126,12 +126,12 @@ TEST_CASE("a damaged file returns intact indexes or none, and distinguishes dama
 
 TEST_CASE("a read-only file is used, and the next path if there is none", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("a/index"), folder.str("b/index")};
-  ScanIndexStore::open(places, 10, 7)->put(1, some_scan_index(1));
+  const std::vector<std::filesystem::path> paths{folder.str("a/index"), folder.str("b/index")};
+  ScanIndexStore::open(paths, 10, 7)->put(1, some_scan_index(1));
   Bytes bytes;
   if (::geteuid() != 0) {
-    std::filesystem::permissions(places[0], std::filesystem::perms::owner_read);
-    const auto store = ScanIndexStore::open(places, 10, 7);
+    std::filesystem::permissions(paths[0], std::filesystem::perms::owner_read);
+    const auto store = ScanIndexStore::open(paths, 10, 7);
     CHECK(store->find(1, bytes));
     CHECK_FALSE(store->writable());
     store->put(2, some_scan_index(2));
@@ -139,9 +139,9 @@ TEST_CASE("a read-only file is used, and the next path if there is none", "[stor
   }
   std::filesystem::remove_all(folder.str("a"));
   folder.write("a", std::string_view("a file where a folder should be"));
-  const auto second = ScanIndexStore::open(places, 10, 7);
-  CHECK(second->place() == places[1]);
-  CHECK_THROWS_AS(ScanIndexStore::open(std::span(places).first(1), 10, 7), Error);
+  const auto second = ScanIndexStore::open(paths, 10, 7);
+  CHECK(second->path() == paths[1]);
+  CHECK_THROWS_AS(ScanIndexStore::open(std::span(paths).first(1), 10, 7), Error);
   CHECK_THROWS_AS(ScanIndexStore::open({}, 10, 7), Error);
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("indexes of the cache folder move next to the data once they are reque
   const std::filesystem::path cached = folder.str("cache/index"), next_to_data = folder.str("photos.index");
   ScanIndexStore::open(std::vector{cached}, 10, 7)->put(1, some_scan_index(1));
   const auto store = ScanIndexStore::open(std::vector{next_to_data, cached}, 10, 7);
-  CHECK(store->place() == next_to_data);
+  CHECK(store->path() == next_to_data);
   CHECK_FALSE(std::filesystem::exists(cached));
   store->put(2, some_scan_index(2));
   const auto again = ScanIndexStore::open(std::vector{next_to_data, cached}, 10, 7);
@@ -162,21 +162,21 @@ TEST_CASE("indexes of the cache folder move next to the data once they are reque
     CHECK(entry.path().extension() != ".partial");
   // If that folder cannot be written, they stay.
   const std::filesystem::path unwritable = folder.str("missing/index");
-  CHECK(ScanIndexStore::open(std::vector{unwritable, next_to_data}, 10, 7)->place() == next_to_data);
+  CHECK(ScanIndexStore::open(std::vector{unwritable, next_to_data}, 10, 7)->path() == next_to_data);
   CHECK(std::filesystem::exists(next_to_data));
 }
 
 TEST_CASE("nothing is lost if the file cannot grow", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("index")};
-  const auto store = ScanIndexStore::open(places, 10, 7);
+  const std::vector<std::filesystem::path> paths{folder.str("index")};
+  const auto store = ScanIndexStore::open(paths, 10, 7);
   store->put(1, some_scan_index(1));
   const pid_t child = ::fork();
   if (child == 0) {
     const rlimit limit{600, 600};
     ::signal(SIGXFSZ, SIG_IGN);
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) ::_exit(3);
-    const auto full = ScanIndexStore::open(places, 10, 7);
+    const auto full = ScanIndexStore::open(paths, 10, 7);
     for (std::uint64_t id = 2; id < 10; ++id) full->put(id, some_scan_index(id));
     ::_exit(full->writable() || full->note().find("index: ") == std::string::npos ? 4 : 0);
   }
@@ -199,12 +199,12 @@ TEST_CASE("nothing is lost if the file cannot grow", "[storage]") {
 
 TEST_CASE("threads and processes add to one file", "[storage]") {
   const testing::TemporaryFolder folder;
-  const std::vector<std::filesystem::path> places{folder.str("index")};
+  const std::vector<std::filesystem::path> paths{folder.str("index")};
   constexpr std::uint64_t kRecords = 400;
-  const auto store = ScanIndexStore::open(places, kRecords, 7);
+  const auto store = ScanIndexStore::open(paths, kRecords, 7);
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto own = ScanIndexStore::open(places, kRecords, 7);
+    const auto own = ScanIndexStore::open(paths, kRecords, 7);
     for (std::uint64_t id = 0; id < kRecords; id += 2) own->put(id, some_scan_index(id));
     ::_exit(0);
   }
@@ -232,8 +232,8 @@ TEST_CASE("data in the working folder have their indexes there", "[storage]") {
   std::filesystem::current_path(folder.path());
   const auto store = ScanIndexStore::open(scan_index_candidates("photos", ""), 3, 0);
   std::filesystem::current_path(before);
-  CHECK_FALSE(store->place().has_parent_path());
-  CHECK(std::filesystem::exists(folder.path() / store->place()));
+  CHECK_FALSE(store->path().has_parent_path());
+  CHECK(std::filesystem::exists(folder.path() / store->path()));
 }
 
 TEST_CASE("indexes are next to a file or folder, and in the cache folder for other names", "[storage]") {

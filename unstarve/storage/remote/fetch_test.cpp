@@ -10,9 +10,9 @@ namespace unstarve::remote {
 TEST_CASE("adjacent ranges share a request up to the limit") {
   std::vector<std::uint8_t> memory(100);
   const auto out = [&](std::size_t count) { return std::span(memory).first(count); };
-  const std::array<ReadRange, 6> wanted{
+  const std::array<ReadRange, 6> requested{
       {{0, out(10)}, {10, out(10)}, {20, out(0)}, {20, out(5)}, {40, out(1)}, {30, out(10)}}};
-  const auto plan = plan_ranges(wanted, 100, 20);
+  const auto plan = plan_ranges(requested, 100, 20);
   REQUIRE(plan.size() == 4);
   CHECK(plan[0].first == 0);
   CHECK(plan[0].length == 20);
@@ -24,8 +24,8 @@ TEST_CASE("adjacent ranges share a request up to the limit") {
 
 TEST_CASE("a long range is split into parts of similar length that cover it exactly") {
   std::vector<std::uint8_t> memory(1001);
-  const std::array<ReadRange, 1> wanted{{{7, memory}}};
-  const auto plan = plan_ranges(wanted, 100, 50);
+  const std::array<ReadRange, 1> requested{{{7, memory}}};
+  const auto plan = plan_ranges(requested, 100, 50);
   CHECK(plan.size() == 11);
   std::uint64_t at = 7;
   for (const PlannedRange& part : plan) {

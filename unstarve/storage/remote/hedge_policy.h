@@ -45,11 +45,11 @@ class HedgePolicy {
 };
 
 inline bool HedgePolicy::is_straggler(std::uint64_t bytes, std::int64_t elapsed_ns) const {
-  const auto usual = latency_.p95_ns(bytes);
-  if (!usual) return false;
+  const auto typical = latency_.p95_ns(bytes);
+  if (!typical) return false;
   const std::chrono::duration<double, std::nano> floor = options_.hedge_floor;
   return static_cast<double>(elapsed_ns) >=
-         std::max(static_cast<double>(*usual) * options_.hedge_factor, floor.count());
+         std::max(static_cast<double>(*typical) * options_.hedge_factor, floor.count());
 }
 
 }  // namespace unstarve::remote

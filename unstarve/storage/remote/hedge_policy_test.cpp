@@ -11,13 +11,13 @@ constexpr std::int64_t kMs = 1'000'000;
 
 }  // namespace
 
-TEST_CASE("a request is a straggler after a multiple of the usual time of its size") {
+TEST_CASE("a request is a straggler after a multiple of the typical time for its size") {
   RemoteOptions options;
   options.hedge_factor = 3;
   options.hedge_floor = 50ms;
   HedgePolicy policy(options);
   CHECK(policy.enabled());
-  CHECK_FALSE(policy.is_straggler(1000, 1'000'000 * kMs));  // the usual time is unknown
+  CHECK_FALSE(policy.is_straggler(1000, 1'000'000 * kMs));  // the typical time is unknown
   for (int i = 0; i < 16; ++i) {
     policy.add_latency(1000, 40 * kMs);
     policy.add_latency(1'000'000, 10 * kMs);

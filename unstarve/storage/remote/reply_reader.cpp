@@ -23,7 +23,7 @@ void ReplyReader::begin(Fetch& fetch, std::uint64_t done, bool separate) {
   headers_ = {};
   body_ = Body::kUnknown;
   received_ = body_bytes_ = skip_ = 0;
-  separate_.resize(separate ? static_cast<std::size_t>(wanted()) : 0);
+  separate_.resize(separate ? static_cast<std::size_t>(expected()) : 0);
   writer_ = separate ? ScatterWriter({std::span(separate_)}, 0) : ScatterWriter(fetch.out, done);
   cut_ = false;
   rejection_.reset();
@@ -48,18 +48,18 @@ bool ReplyReader::take_range_bytes(std::span<const std::uint8_t> bytes) {
   skip_ -= skipped;
   bytes = bytes.subspan(skipped);
   const bool whole_object = headers_.status == 200;
-  if (bytes.size() > wanted() - received_) {
+  if (bytes.size() > expected() - received_) {
     if (!whole_object) {
-      reject(Outcome::kRetry, "the body is longer than the " + std::to_string(wanted()) + " bytes requested");
+      reject(Outcome::kRetry, "the body is longer than the " + std::to_string(expected()) + " bytes requested");
       body_ = Body::kOther;
       received_ = 0;
       return false;
     }
-    bytes = bytes.first(static_cast<std::size_t>(wanted() - received_));
+    bytes = bytes.first(static_cast<std::size_t>(expected() - received_));
   }
   writer_.write(bytes);
   received_ += bytes.size();
-  cut_ = whole_object && received_ == wanted();  // bytes after the range are not needed
+  cut_ = whole_object && received_ == expected();  // bytes after the range are not needed
   return !cut_;
 }
 
@@ -79,7 +79,7 @@ void ReplyReader::judge_range() {
   if (const auto difference = difference_from(pin, headers_)) {
     return reject(Outcome::kFatal, "the object was changed: " + *difference);
   }
-  const std::uint64_t first = fetch_->first + done_, last = first + wanted() - 1;
+  const std::uint64_t first = fetch_->first + done_, last = first + expected() - 1;
   if (headers_.status == 200) {
     if (headers_.content_length && *headers_.content_length != pin.bytes) {
       return reject(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
@@ -94,9 +94,9 @@ void ReplyReader::judge_range() {
     return reject(Outcome::kRetry, "the server sends Content-Range '" + headers_.content_range + "'; expected bytes " +
                                        std::to_string(first) + "-" + std::to_string(last));
   }
-  if (headers_.content_length && *headers_.content_length != wanted()) {
+  if (headers_.content_length && *headers_.content_length != expected()) {
     return reject(Outcome::kRetry, "the server sends " + std::to_string(*headers_.content_length) +
-                                       " bytes for a range of " + std::to_string(wanted()));
+                                       " bytes for a range of " + std::to_string(expected()));
   }
   if (range->total && *range->total != pin.bytes) {
     return reject(Outcome::kFatal, "the object was changed: it has now " + std::to_string(*range->total) +
@@ -130,7 +130,7 @@ std::optional<Verdict> ReplyReader::verdict_of_renewal(const HttpRequest& reques
 
 std::optional<Verdict> ReplyReader::settled() const {
   if (rejection_) return rejection_;
-  if (body_ == Body::kRange && received_ == wanted()) return Verdict{};
+  if (body_ == Body::kRange && received_ == expected()) return Verdict{};
   return std::nullopt;
 }
 
@@ -145,7 +145,7 @@ Verdict ReplyReader::verdict(const HttpRequest& request, std::optional<std::chro
 
 std::string ReplyReader::progress() const {
   if (body_ != Body::kRange) return "";
-  return " after " + std::to_string(received_) + " of " + std::to_string(wanted()) + " bytes";
+  return " after " + std::to_string(received_) + " of " + std::to_string(expected()) + " bytes";
 }
 
 void ReplyReader::deliver() {

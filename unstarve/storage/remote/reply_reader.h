@@ -53,7 +53,7 @@ class ReplyReader {
   void reject(Verdict::Outcome outcome, std::string reason);
   [[nodiscard]] Verdict verdict_of_status(std::optional<std::chrono::seconds> retry_after) const;
   [[nodiscard]] std::optional<Verdict> verdict_of_renewal(const HttpRequest& request);
-  [[nodiscard]] std::uint64_t wanted() const noexcept { return fetch_->length - done_; }  // 0 for a document
+  [[nodiscard]] std::uint64_t expected() const noexcept { return fetch_->length - done_; }  // 0 for a document
 
   enum class Body {
     kUnknown,  // the headers were not checked

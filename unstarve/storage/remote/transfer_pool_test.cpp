@@ -8,7 +8,7 @@ namespace unstarve::remote {
 namespace {
 
 // A document of a server that does not exist: nothing listens on port 1.
-Fetch refused() {
+Fetch refused_connection() {
   Fetch fetch;
   fetch.make_request = [](std::uint64_t, std::uint64_t) { return HttpRequest{"http://127.0.0.1:1/", {}}; };
   return fetch;
@@ -28,7 +28,7 @@ TEST_CASE("a completed transfer is returned by perform, and its handle is used a
   using namespace std::chrono_literals;
   const RemoteOptions options;
   TransferPool pool(options);
-  Fetch fetch = refused();
+  Fetch fetch = refused_connection();
   CURL* first = nullptr;
   for (int round = 0; round < 2; ++round) {
     std::unique_ptr<Transfer> transfer = pool.start(fetch, 0, false, 10s);
@@ -50,7 +50,7 @@ TEST_CASE("running transfers can be ended and abandoned, and a request that cann
   using namespace std::chrono_literals;
   const RemoteOptions options;
   TransferPool pool(options);
-  Fetch fetch = refused();
+  Fetch fetch = refused_connection();
   std::unique_ptr<Transfer> ended = pool.start(fetch, 0, false, 10s);
   pool.end(ended);
   const std::unique_ptr<Transfer> abandoned = pool.start(fetch, 0, false, 10s);

@@ -66,7 +66,7 @@ std::map<std::string, torch::Tensor> state_of(const Network& network) {
 void check_same_step(Network& network, Network& of_graph, bool channels_last) {
   const auto format = channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous;
   torch::manual_seed(5);
-  // In float64: the rounding of float32 decides which values an activation cuts, and differs between processors.
+  // In float64: the rounding of float32 decides which values an activation cuts, and differs between CPUs.
   // The epsilons of batch norms, float32 in a graph, remain different.
   const torch::Tensor images = torch::randn({8, 3, 32, 32}, torch::kFloat64).contiguous(format);
   for (Network* each : {&network, &of_graph}) each->to(torch::kFloat64);

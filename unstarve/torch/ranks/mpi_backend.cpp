@@ -78,7 +78,9 @@ const at::Tensor& only(const Tensors& tensors) {
 class MpiBackend final : public c10d::Backend {
  public:
   explicit MpiBackend(std::shared_ptr<MpiWorld> world)
-      : Backend(world->place().rank, world->place().world), world_(std::move(world)), thread_([this] { run(); }) {}
+      : Backend(world->position().rank, world->position().world),
+        world_(std::move(world)),
+        thread_([this] { run(); }) {}
 
   ~MpiBackend() override {
     {

@@ -184,11 +184,11 @@ void decode_step(void* context) {
   if (rect.y > 0) jpeg_skip_scanlines(&cinfo, static_cast<JDIMENSION>(rect.y));
   std::uint8_t* target = session.out;
   for (int left = rect.height; left > 0;) {
-    const JDIMENSION wanted = std::min(kRowsPerCall, static_cast<JDIMENSION>(left));
+    const JDIMENSION requested = std::min(kRowsPerCall, static_cast<JDIMENSION>(left));
     if (direct) {
-      for (JDIMENSION i = 0; i < wanted; ++i) rows[i] = target + i * session.out_stride;
+      for (JDIMENSION i = 0; i < requested; ++i) rows[i] = target + i * session.out_stride;
     }
-    const JDIMENSION got = jpeg_read_scanlines(&cinfo, rows, wanted);
+    const JDIMENSION got = jpeg_read_scanlines(&cinfo, rows, requested);
     if (got == 0) fail(reinterpret_cast<j_common_ptr>(&cinfo), JERR_CANT_SUSPEND);
     for (JDIMENSION i = 0; i < got; ++i, target += session.out_stride) {
       if (cmyk) {

@@ -56,8 +56,8 @@ function drawBars(box, chart, width) {
   bars.forEach((bar, i) => {
     const y = top + i * pitch + (narrow ? 22 : (pitch - high) / 2);
     const row = svg("g", { "data-bar": bar.name }, drawing);
-    const name = svg("text", narrow ? { x: 0, y: y - 6 } : { x: left - 12, y: y + high / 2 + 4.5, "text-anchor": "end" },
-      row, bar.name);
+    const anchor = narrow ? { x: 0, y: y - 6 } : { x: left - 12, y: y + high / 2 + 4.5, "text-anchor": "end" };
+    const name = svg("text", anchor, row, bar.name);
     fit(name, narrow ? 0.6 * width : left - 12);
     const figure = svg("text", narrow ? { x: width, y: y - 6, "text-anchor": "end", class: "strong" }
       : { x: width - right + 8, y: y + high / 2 + 4.5, class: "strong" }, row, bar.figure);

@@ -1,5 +1,5 @@
-// Curves over a logarithmic or linear axis: lines, dashed lines and dots with confidence intervals, and marks as vertical lines.
-// Points beyond the axes are not shown, and lines are cut off.
+// Curves over a logarithmic or linear axis: lines, dashed lines and dots with confidence intervals, and marks as
+// vertical lines. Points beyond the axes are not shown, and lines are cut off.
 const GIGABYTE = 1e9;
 const CURVE_UNITS = {
   number: { factor: 1, label: (value) => signed(value) },
@@ -94,14 +94,14 @@ function drawLabels(drawing, curves, x, y, most, frame) {
     const text = svg("text", { class: "point-name", "data-point": label }, drawing, label);
     const wide = text.getComputedTextLength(), high = 14;
     const middle = (top + bottom) / 2, centre = (left + right) / 2;
-    const places = [[right + 4, middle - high / 2], [left - 4 - wide, middle - high / 2],
+    const candidates = [[right + 4, middle - high / 2], [left - 4 - wide, middle - high / 2],
       [centre - wide / 2, top - high - 2], [centre - wide / 2, bottom + 2], [right, top - high], [right, bottom],
       [left - wide, top - high], [left - wide, bottom]];
-    const place = places.map(([at, up]) => [at, up, at + wide, up + high]).find(free);
-    if (!place) return text.remove();
-    boxes.push(place);
-    text.setAttribute("x", place[0]);
-    text.setAttribute("y", place[1] + 11);
+    const box = candidates.map(([at, up]) => [at, up, at + wide, up + high]).find(free);
+    if (!box) return text.remove();
+    boxes.push(box);
+    text.setAttribute("x", box[0]);
+    text.setAttribute("y", box[1] + 11);
   });
 }
 

@@ -25,12 +25,12 @@ function flameText(entry) {
   return `${name}${detail ? ` (${detail})` : ""}: ${(100 * share).toFixed(1)} % of the time`;
 }
 
-function placeFlames(entry, from, to, row, places) {
-  places.set(entry, { from, to, row });
+function layOutFlames(entry, from, to, row, boxes) {
+  boxes.set(entry, { from, to, row });
   let at = from;
   for (const callee of entry.callees) {
     const wide = (to - from) * callee.node[2] / entry.node[2];
-    placeFlames(callee, at, at + wide, row + 1, places);
+    layOutFlames(callee, at, at + wide, row + 1, boxes);
     at += wide;
   }
 }
@@ -47,18 +47,18 @@ function drawFlame(box, graph, width) {
     flameStates.set(box, state);
     box.addEventListener("keydown", (event) => flameKey(box, event));
   }
-  const places = new Map();
+  const boxes = new Map();
   let row = 0;
   const callers = [];
   for (let entry = state.top.caller; entry; entry = entry.caller) callers.unshift(entry);
-  for (const entry of callers) places.set(entry, { from: 0, to: width, row: row++ });
-  placeFlames(state.top, 0, width, row, places);
-  const shown = [...places].filter(([, place]) => place.to - place.from >= 1.5);
-  const rows = 1 + Math.max(...shown.map(([, place]) => place.row));
+  for (const entry of callers) boxes.set(entry, { from: 0, to: width, row: row++ });
+  layOutFlames(state.top, 0, width, row, boxes);
+  const shown = [...boxes].filter(([, area]) => area.to - box.from >= 1.5);
+  const rows = 1 + Math.max(...shown.map(([, area]) => area.row));
   box.replaceChildren();
   box.setAttribute("role", "tree");
   const drawing = svg("svg", { width, height: rows * FLAME_ROW, viewBox: `0 0 ${width} ${rows * FLAME_ROW}` }, box);
-  if (!places.has(state.focus) || !shown.some(([entry]) => entry === state.focus)) state.focus = state.top;
+  if (!boxes.has(state.focus) || !shown.some(([entry]) => entry === state.focus)) state.focus = state.top;
   for (const [entry, { from, to, row: at }] of shown) {
     const group = svg("g", { class: `flame ${flameLook(entry.node)}`, tabindex: entry === state.focus ? 0 : -1,
       role: "treeitem", "aria-label": flameText(entry), "aria-level": entry.depth + 1 }, drawing);
@@ -89,7 +89,7 @@ function flameKey(box, event) {
   const row = (entry) => state.shown.find(([one]) => one === entry)?.[1];
   const neighbour = (step) => {
     const here = row(focus);
-    const others = state.shown.filter(([, place]) => place.row === here.row).sort((a, b) => a[1].from - b[1].from);
+    const others = state.shown.filter(([, area]) => area.row === here.row).sort((a, b) => a[1].from - b[1].from);
     return others[others.findIndex(([entry]) => entry === focus) + step]?.[0];
   };
   const moves = {

@@ -64,7 +64,7 @@ function ladderLegend(box, steps, hatchId) {
     const key = svg("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" }, item);
     const bar = svg("rect", { x: 1, y: 1, width: 14, height: 10, rx: 2, class: `bar ${look}` }, key);
     if (look === "reverted") bar.setAttribute("fill", `url(#${hatchId})`);
-    item.append(`${SIGNS[look]} ${look}`);
+    item.append(`${SIGNS[look]} ${look === "base" ? "plain settings" : look}`);
   }
   if (!steps.some(compared)) return;
   const tick = html("li", "", list);

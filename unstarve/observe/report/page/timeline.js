@@ -129,7 +129,8 @@ function timelineControls(box, timeline, state) {
   box.addEventListener("keydown", (event) => {
     const length = state.to - state.from;
     const moves = { "+": () => zoom(0.5, 0.5), "=": () => zoom(0.5, 0.5), "-": () => zoom(2, 0.5),
-      ArrowLeft: () => show(state.from - 0.2 * length, length), ArrowRight: () => show(state.from + 0.2 * length, length),
+      ArrowLeft: () => show(state.from - 0.2 * length, length),
+      ArrowRight: () => show(state.from + 0.2 * length, length),
       Home: () => show(0, timeline.seconds) };
     if (!moves[event.key] || event.ctrlKey || event.metaKey) return;
     moves[event.key]();

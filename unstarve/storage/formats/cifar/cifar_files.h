@@ -2,7 +2,7 @@
 // Finds the published files of CIFAR in a folder, and the class names next to them. There are two versions of equal
 // names: binary ("data_batch_1.bin", cifar.h) and Python ("data_batch_1", cifar_python.h).
 //
-// Threads: free functions. Failure: Error(kInput) for files of both data sets and for a missing batch, Error(kArgument)
+// Threads: free functions. Failure: Error(kInput) for files of both datasets and for a missing batch, Error(kArgument)
 // for an unknown split.
 
 #include <functional>
@@ -19,7 +19,7 @@ struct CifarVersion {
   const CifarLayout* hundred;
 };
 
-// The files of one data set, by name, in order.
+// The files of one dataset, by name, in order.
 struct CifarFiles {
   const CifarLayout* layout = nullptr;
   std::vector<std::string> train{};

@@ -84,7 +84,7 @@ CifarSelection select_named(const Source& source, const std::string& split) {
     const std::string name = CifarPath(file).name;
     const CifarLayout* const layout = layout_of(name);
     if (layout == nullptr || (selection.layout != nullptr && layout != selection.layout)) {
-      throw input_error("{}{} is not a file of the same data set as {}. Pass only such files, or their folder.", shown,
+      throw input_error("{}{} is not a file of the same dataset as {}. Pass only such files, or their folder.", shown,
                         shown_name(file), shown_name(source.first_path));
     }
     selection.layout = layout;

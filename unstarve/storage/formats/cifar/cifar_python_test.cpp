@@ -134,7 +134,7 @@ TEST_CASE("pickles of other contents are rejected") {
   CHECK_THAT(opening_error(folder.str()), Catch::Contains("data_batch_2 is missing although data_batch_3 exists"));
   folder.write("other", good);
   CHECK_THAT(opening_error(folder.str("{data_batch_1,other}")),
-             Catch::Contains("other is not a file of the same data set as"));
+             Catch::Contains("other is not a file of the same dataset as"));
 }
 
 TEST_CASE("CIFAR pickles truncated at any byte are rejected") {

@@ -190,7 +190,7 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
 
 const Manifest::List& Manifest::list_of(std::uint64_t id) const noexcept {
   const auto after = std::upper_bound(lists_.begin(), lists_.end(), id,
-                                      [](std::uint64_t wanted, const List& list) { return wanted < list.first; });
+                                      [](std::uint64_t requested, const List& list) { return requested < list.first; });
   return *(after - 1);
 }
 

@@ -115,11 +115,11 @@ struct CsvLayout {
 };
 
 template <std::size_t n>
-std::size_t find_column(const std::vector<std::string>& fields, const std::string& wanted,
+std::size_t find_column(const std::vector<std::string>& fields, const std::string& requested,
                         const std::array<std::string_view, n>& names) {
   for (const std::string_view name : names) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
-      if (wanted.empty() ? equals_ignoring_case(fields[i], name) : fields[i] == wanted) return i;
+      if (requested.empty() ? equals_ignoring_case(fields[i], name) : fields[i] == requested) return i;
     }
   }
   return kNone;
@@ -148,9 +148,9 @@ std::optional<CsvLayout> csv_layout(std::string_view text, const ManifestColumns
 }
 
 template <std::size_t n>
-const json* find_key(const json& object, const std::string& wanted, const std::array<std::string_view, n>& names) {
-  if (!wanted.empty()) {
-    const auto found = object.find(wanted);
+const json* find_key(const json& object, const std::string& requested, const std::array<std::string_view, n>& names) {
+  if (!requested.empty()) {
+    const auto found = object.find(requested);
     return found == object.end() ? nullptr : &*found;
   }
   for (const std::string_view name : names) {

@@ -33,8 +33,8 @@ void for_each_row(parquet::ColumnReader& column, std::uint64_t rows, const Row& 
   std::uint64_t done = 0;
   while (done < rows && reader.HasNext()) {
     std::int64_t read = 0;
-    const std::int64_t wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - done, batch));
-    std::int64_t found = reader.ReadBatch(wanted, present > 0 ? levels.data() : nullptr, nullptr, values.get(), &read);
+    const std::int64_t needed = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - done, batch));
+    std::int64_t found = reader.ReadBatch(needed, present > 0 ? levels.data() : nullptr, nullptr, values.get(), &read);
     if (present == 0) found = read;
     if (found <= 0) break;
     std::int64_t next = 0;
@@ -58,8 +58,8 @@ void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows
     const parquet::ByteArray* dictionary = nullptr;
     std::int32_t length = 0;
     std::int64_t read = 0;
-    const auto wanted = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - group.images.size(), batch));
-    std::int64_t found = reader.ReadBatchWithDictionary(wanted, present > 0 ? levels.data() : nullptr, nullptr,
+    const auto needed = static_cast<std::int64_t>(std::min<std::uint64_t>(rows - group.images.size(), batch));
+    std::int64_t found = reader.ReadBatchWithDictionary(needed, present > 0 ? levels.data() : nullptr, nullptr,
                                                         indices.data(), &read, &dictionary, &length);
     if (present == 0) found = read;
     if (found <= 0) break;

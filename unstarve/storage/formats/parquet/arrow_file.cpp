@@ -191,10 +191,10 @@ void ArrowFile::read_columns(std::size_t number, bool with_images, const std::sh
   const std::uint64_t rows = groups_[number].rows;
   parquet::ReaderProperties properties(&pool);
   properties.set_page_checksum_verification(true);
-  std::vector<Chunk> wanted;
-  if (with_images) wanted.push_back(chunks_[number].image);
-  if (columns_.label >= 0) wanted.push_back(chunks_[number].label);
-  file->fetch(wanted);
+  std::vector<Chunk> needed;
+  if (with_images) needed.push_back(chunks_[number].image);
+  if (columns_.label >= 0) needed.push_back(chunks_[number].label);
+  file->fetch(needed);
   const auto reader = parquet::ParquetFileReader::Open(file, properties, metadata_);
   const auto row_group = reader->RowGroup(static_cast<int>(number));
   if (columns_.label >= 0) read_labels(*row_group->Column(columns_.label), rows, group);

@@ -170,7 +170,7 @@ class SmoothNoise {
 };
 
 // A shape in the image: position, rotation, texture and colours.
-struct PlacedShape {
+struct SceneShape {
   float x = 0, y = 0, radius = 1;  // pixels
   float sine = 0, cosine = 1;
   int shape = 0;
@@ -196,15 +196,15 @@ struct PlacedShape {
   }
 };
 
-void rotate(PlacedShape& thing, float angle) noexcept {
+void rotate(SceneShape& thing, float angle) noexcept {
   thing.sine = std::sin(angle);
   thing.cosine = std::cos(angle);
 }
 
 // All properties of one image that do not depend on the pixel.
 struct Scene {
-  PlacedShape ground;  // its texture, colours and frame fill the image
-  std::vector<PlacedShape> things;
+  SceneShape ground;  // its texture, colours and frame fill the image
+  std::vector<SceneShape> things;
   float light_x = 0, light_y = 0;  // brightness added across the image
   float cloud = 0, detail = 0;     // strength of the noise layers
   float grain = 0;
@@ -217,7 +217,7 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   const float side = std::min(width, height);
   Scene scene;
 
-  PlacedShape& ground = scene.ground;
+  SceneShape& ground = scene.ground;
   ground.radius = side * 0.5f;
   ground.x = width * 0.5f;
   ground.y = height * 0.5f;
@@ -230,7 +230,7 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   ground.second = mix(ground.first, any_colour(random), kind.background >= 0 ? 0.35f : uniform(random, 0, 0.3f));
 
   for (std::uint32_t i = random.below(5); i > 0; --i) {  // clutter: small shapes of any kind
-    PlacedShape bit;
+    SceneShape bit;
     bit.radius = side * uniform(random, 0.04f, 0.1f);
     bit.x = uniform(random, 0, width);
     bit.y = uniform(random, 0, height);
@@ -240,7 +240,7 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
     scene.things.push_back(bit);
   }
 
-  PlacedShape object;
+  SceneShape object;
   object.shape = kind.shape;
   object.texture = kind.texture;
   object.radius = side * uniform(random, 0.26f, 0.46f);
@@ -256,7 +256,7 @@ Scene compose(const SyntheticSet& set, std::uint64_t id, Size size, Random& rand
   scene.things.push_back(object);
 
   for (std::uint32_t i = random.below(3); i > 0; --i) {  // occluding strokes
-    PlacedShape stroke;
+    SceneShape stroke;
     stroke.shape = 2;
     stroke.radius = std::max(0.7f, side * uniform(random, 0.008f, 0.022f));
     stroke.stretch = side * uniform(random, 0.2f, 0.6f) / stroke.radius;
@@ -316,8 +316,8 @@ void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image&
   const int samples = std::min(size.width, size.height) < kSupersampleBelow ? kSupersample : 1;
   const float step = 1.0f / static_cast<float>(samples);
   const float share = step * step;
-  const PlacedShape& ground = scene.ground;
-  std::vector<const PlacedShape*> here;  // shapes that intersect this row
+  const SceneShape& ground = scene.ground;
+  std::vector<const SceneShape*> here;  // shapes that intersect this row
   out.resize(size);
   for (int y = 0; y < size.height; ++y) {
     std::uint8_t* pixel = out.row(y);
@@ -325,7 +325,7 @@ void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image&
     cloud.row(centre_y);
     detail.row(centre_y);
     here.clear();
-    for (const PlacedShape& thing : scene.things) {
+    for (const SceneShape& thing : scene.things) {
       if (thing.touches_row(centre_y)) here.push_back(&thing);
     }
     for (int x = 0; x < size.width; ++x, pixel += kChannels) {
@@ -338,7 +338,7 @@ void draw_synthetic(const SyntheticSet& set, std::uint64_t id, Size size, Image&
         Colour colour = mix(ground.first, ground.second,
                             texture_value(ground.texture, ground.cosine * dx + ground.sine * dy,
                                           ground.cosine * dy - ground.sine * dx, ground.cells, ground.seed));
-        for (const PlacedShape* thing : here) thing->paint(px, py, colour);
+        for (const SceneShape* thing : here) thing->paint(px, py, colour);
         sum.r += colour.r * share;
         sum.g += colour.g * share;
         sum.b += colour.b * share;

@@ -131,7 +131,7 @@ void CacheUsage::recount() {
 }
 
 // Subtracts only what is removed: the sum includes entries that other processes are writing, which may not be listed.
-bool CacheUsage::evict(std::uint64_t wanted) {
+bool CacheUsage::evict(std::uint64_t needed) {
   const std::unique_lock threads(evict_mutex_, std::try_to_lock);
   if (!threads.owns_lock()) return false;
   const FileLock processes(evict_file_.get(), LOCK_EX | LOCK_NB);
@@ -141,7 +141,7 @@ bool CacheUsage::evict(std::uint64_t wanted) {
   const std::uint64_t goal = limit_bytes_ - limit_bytes_ / 10;
   std::uint64_t usage = bytes();
   for (const FoundFile& entry : inventory.entries) {
-    if (usage + wanted <= goal) break;
+    if (usage + needed <= goal) break;
     if (::unlink(entry.path.c_str()) != 0) continue;
     give_back(entry.bytes);
     usage -= std::min(usage, entry.bytes);

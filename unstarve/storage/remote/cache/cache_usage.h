@@ -44,7 +44,7 @@ class CacheUsage {
   };
   Counts change(const std::function<void(Counts&)>& edit);
   // False if another process is evicting.
-  bool evict(std::uint64_t wanted);
+  bool evict(std::uint64_t needed);
   // Recomputes the usage and removes partial files of killed processes.
   void recount();
 

@@ -15,7 +15,7 @@ import unstarve as un
 
 @pytest.fixture
 def shard(tmp_path, monkeypatch):
-    """A tar shard in a folder of its own, with the default place of indexes."""
+    """A tar shard in a folder of its own, with the default location of indexes."""
     monkeypatch.delenv("UNSTARVE_INDEX")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     folder = photos(tmp_path / "photos", 8)
@@ -99,6 +99,6 @@ def test_without_a_cache_folder_nothing_is_written_next_to_the_data(shard, monke
     assert os.listdir(shard.parent) == ["x.tar"]
 
 
-def test_unknown_places_are_rejected(shard):
+def test_unknown_locations_are_rejected(shard):
     with pytest.raises(un.errors.ArgumentError, match="expected 'cache' or 'next_to_data'"):
         un.open(shard, index="here")
