@@ -6,6 +6,7 @@
   except where the list has "." for the files of that folder. Test files (TEST_FILE, folders named testing) are exempt;
   only they include files of a folder named testing.
 - libtorch headers are included only in the folders of TORCH, CUDA headers only in folders named cuda of those of CUDA.
+- Headers include no expensive headers of other libraries: see HEAVY. Headers named -inl.h are parts of .cpp files.
 - Every #include "unstarve/..." names a file that exists.
 - Every x.h, x.cpp, ... that a comment names exists, unless it is in <> or one of FOREIGN.
 - A header in LIGHT includes at most LIGHT_LIMIT headers of this project, directly or indirectly.
@@ -56,6 +57,14 @@ SUBFOLDERS = {
 TEST_FILE = re.compile(r"_test\.cpp$|(^|_)(fixtures?|conformance|test)(_|\.)")
 TORCH = {"models", "torch", "infer", "python"}
 CUDA = {"device", "ops", "codecs", "models", "observe"}
+# Headers that take long to compile, with the files and folders of unstarve/ whose headers may include them.
+HEAVY = {
+    "nlohmann/json.hpp": (), "CLI/": (), "hwy/": (), "openvino/": (),
+    "fmt/": ("core/format_error.h",), "unstarve/core/format_error.h": (),
+    "yaml-cpp/": ("pipeline/spec/yaml_map.h",), "unstarve/pipeline/spec/yaml_map.h": (),
+    "arrow/": ("storage/formats/parquet/",), "parquet/": ("storage/formats/parquet/",),
+    "torch/": ("models/", "torch/"), "ATen/": ("models/", "torch/"), "c10/": ("models/", "torch/"),
+}  # fmt: skip
 # Widely included headers.
 LIGHT = [
     "unstarve/pipeline/executor/loader.h", "unstarve/pipeline/order/order.h", "unstarve/pipeline/passes/pass.h",
@@ -124,6 +133,16 @@ def check_subfolders(parts: tuple[str, ...], target: tuple[str, ...]) -> Iterato
             yield f"{name} may include only lower subfolders: see SUBFOLDERS in tools/check_layers.py"
 
 
+def check_heavy(where: Path, header: str) -> Iterator[str]:
+    """A reason against the header `where` including the expensive `header`."""
+    parts = where.parts
+    if where.suffix != ".h" or parts[-1].endswith("-inl.h") or TEST_FILE.search(parts[-1]) or "testing" in parts:
+        return
+    for start, allowed in HEAVY.items():
+        if header.startswith(start) and not "/".join(parts[1:]).startswith(allowed or "-"):
+            yield f"{header} takes long to compile: include it in .cpp files, not in a header"
+
+
 def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
     where = path.relative_to(root)
     if layer is not None and layer not in RANK:
@@ -140,6 +159,8 @@ def check_file(root: Path, path: Path, layer: str | None) -> Iterator[str]:
             continue
         quote, header = found.groups()
         here = f"{where}:{number}:"
+        for reason in check_heavy(where, header) if layer is not None else ():
+            yield f"{here} {reason}"
         if header.startswith("unstarve/"):
             if quote == "<":
                 yield f'{here} <{header}> is a header of this project: write "{header}"'

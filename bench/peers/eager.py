@@ -4,7 +4,7 @@ Channels-last, autocast to the precision of the job, fused SGD with Nesterov mom
 set to None; eager, or with torch.compile if the job has "compile", on the "device" of the job. With "host_time" the
 time of a step ends when its work is queued on the device, and steps are counted instead of images. ResNet and
 MobileNetV2 equal those of torchvision, which does not load with a CPU build of torch; the CIFAR network equals that of
-unstarve/models/cifar_net.h.
+unstarve/models/cifar_net.cpp.
 """
 
 import itertools

@@ -36,7 +36,8 @@ std::vector<Option> explain_options() {
     if (std::string_view(option.name) != "--passes") continue;
     option.value_optional = true;
     option.help =
-        "without LIST: print the passes and the program after each; with LIST: switch passes on or off by their names: "
+        "without LIST: print the program before all passes and after each; with LIST: switch passes on or off by their "
+        "names: "
         "scan_index=off,cache=off";
   }
   return options;

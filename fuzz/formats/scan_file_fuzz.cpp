@@ -18,7 +18,7 @@ namespace layout = scan_index_layout;
 constexpr std::uint64_t kShardBytes = 1000;
 
 void read_everything(std::span<const std::uint8_t> file, std::uint64_t records) {
-  if (!ScanIndexView::is_of(file, records, kShardBytes)) return;
+  if (!ScanIndexView::why_not_of(file, records, kShardBytes).empty()) return;
   const ScanIndexView view(file);
   std::size_t sum = 0;
   for (std::uint64_t record = 0; record < records; ++record) {

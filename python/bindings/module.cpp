@@ -279,14 +279,8 @@ std::tuple<int, std::optional<Environment>, bool> start_environment_of(std::vect
   return {code, std::move(start->variables), start->needs_start};
 }
 
-}  // namespace
-
-NB_MODULE(_core, m) {
-  m.def("set_leak_warnings", &nb::set_leak_warnings);
-  prepare_exit();
-  translate_errors();
-  queue_notices();
-
+// Dataset.
+void bind_dataset(nb::module_& m) {
   nb::class_<Dataset>(m, "Dataset", nb::is_weak_referenceable())
       .def("__len__", &Dataset::size)
       .def_prop_ro("format", &Dataset::format)
@@ -308,6 +302,10 @@ NB_MODULE(_core, m) {
           "id"_a)
       .def("read", &read, "id"_a,
            nb::sig("def read(self, id: int) -> dict[str, int | bytes | numpy.typing.NDArray[numpy.uint8]]"));
+}
+
+// The command line, and how its modules are found.
+void bind_program(nb::module_& m) {
   m.def(
       "set_package_path",
       [](const std::vector<std::string>& folders) {
@@ -319,6 +317,10 @@ NB_MODULE(_core, m) {
       "interpreter"_a);
   m.def("start_environment", &start_environment_of, "arguments"_a);
   m.def("run_program", &run_program_with, "arguments"_a, nb::call_guard<nb::gil_scoped_release>());
+}
+
+// From paths, Python objects and documents to datasets.
+void bind_sources(nb::module_& m) {
   m.def("open", &open, "path"_a, "split"_a, "labels"_a, "next_to_data"_a);
   m.def("python_source", &python_source, "object"_a, "name"_a, "classes"_a, "concurrency"_a, "labelled"_a);
   m.def("end_source", &end_source, "source"_a);
@@ -337,14 +339,10 @@ NB_MODULE(_core, m) {
         return yaml_to_json(to_yaml(checked(read_spec_document(text, name).pipeline))).dump();
       },
       "text"_a, "name"_a);
+}
 
-  bind_samples(m);
-  bind_device_operations(m);
-  bind_functions(m);
-  bind_operation_parameters(m);
-  bind_train_settings(m);
-  bind_training(m);
-
+// Loader and its options.
+void bind_loader(nb::module_& m) {
   nb::class_<Loader::Options>(m, "LoaderOptions")
       .def(
           "__init__",
@@ -402,7 +400,10 @@ NB_MODULE(_core, m) {
             return list;
           },
           "most"_a);
+}
 
+// Specs: checks, sizes, the plan, the names of operations; notices and the quarantine file.
+void bind_specs(nb::module_& m) {
   m.def("write_quarantine", &write_quarantine, "path"_a, "dataset"_a, "bad"_a);
 
   m.def(
@@ -454,6 +455,26 @@ NB_MODULE(_core, m) {
     for (const BatchOperationInfo& info : batch_operations()) list.emplace_back(info.name, info.help);
     return list;
   });
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.def("set_leak_warnings", &nb::set_leak_warnings);
+  prepare_exit();
+  translate_errors();
+  queue_notices();
+  bind_dataset(m);
+  bind_program(m);
+  bind_sources(m);
+  bind_samples(m);
+  bind_device_operations(m);
+  bind_functions(m);
+  bind_operation_parameters(m);
+  bind_train_settings(m);
+  bind_training(m);
+  bind_loader(m);
+  bind_specs(m);
 }
 
 }  // namespace unstarve::python

@@ -69,7 +69,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   if (weights && !filters.empty()) filters[0].weights = {weights->data(), weights->size()};
   const GilRelease release;
   check_spec(spec);
-  const int threads = spec.execution.threads > 0 ? spec.execution.threads : read_topology().usable();
+  const int threads = spec.execution.initial_threads(read_topology().usable());
   return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
 }
 

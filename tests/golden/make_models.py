@@ -79,7 +79,7 @@ def import_torchvision():
 
 
 def mobilenet_v1(width: float):
-    """The layout of unstarve/models/mobilenet.h."""
+    """The layout of unstarve/models/mobilenet_v1.cpp."""
     from torch import nn
     from torchvision.models._utils import _make_divisible
 

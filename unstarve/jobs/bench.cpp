@@ -11,8 +11,10 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stop_token>
 #include <thread>
+#include <utility>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -147,143 +149,189 @@ class StageSampler {
   std::jthread thread_;
 };
 
+// One benchmark: first_step(), warm_up(), measure(), result().
+class BenchRun {
+ public:
+  BenchRun(const BenchOptions& options, const Progress& progress)
+      : options_(options),
+        progress_(progress),
+        dataset_(open_sources(options.settings.pipeline)),
+        seconds_(options.seconds) {
+    figures().usable_cores = read_topology().usable();  // before the rig divides them
+    rig_.emplace(options.settings, dataset_, options.target);
+    result_.data = name_of_sources(options.settings.pipeline);
+    result_.format = dataset_->format();
+    result_.settings = options.settings;
+    result_.settings.pipeline.execution.threads = rig_->loader().threads();
+    result_.target = options.target;
+    result_.nominal_step_ns = rig_->nominal_step_ns();
+    result_.stages.name = "busy loader threads by stage";
+  }
+
+  void first_step() {
+    show("warming up");
+    begin_s_ = seconds_now();
+    rig_->step();
+    result_.step_s = elapsed();
+  }
+
+  // The batch size of which a round fits, if the steps on the host are too slow.
+  [[nodiscard]] std::optional<int> smaller_batch() {
+    if (!options_.may_reduce_batch || !rig_->trainer() || !rig_->device().is_host()) return std::nullopt;
+    const int batch = options_.settings.pipeline.batch.size;
+    const int fits = batch_that_fits(batch, result_.step_s, seconds_, kLeastRoundSteps);
+    return fits < batch ? std::optional(fits) : std::nullopt;
+  }
+
+  void warm_up() {
+    if (rig_->trainer() && !rig_->device().is_host()) {
+      rig_->warm_up();
+      result_.step_s = rig_->run(0, 1).step_ms() / 1e3;
+      seconds_ += elapsed();
+    } else if (kWarmUpSteps * result_.step_s < seconds_) {
+      result_.step_s = rig_->run(0, 1).step_ms() / 1e3;  // the first step takes longer
+    }
+    copies_.emplace(*rig_, kCopyShare * options_.seconds);
+    result_.spans.push_back({"warming up", 0, elapsed()});
+  }
+
+  void measure() {
+    RoundPlan plan(seconds_, elapsed(), result_.step_s);
+    while (const std::optional<double> slice = plan.next(elapsed())) run_round(*slice);
+    while (contradicts(figures())) {
+      const std::optional<double> slice = plan.further(elapsed());
+      if (!slice) break;
+      run_round(*slice);
+    }
+  }
+
+  BenchResult result() {
+    for (StepParts& step : result_.steps) step.begin_ns -= static_cast<std::int64_t>(begin_s_ * 1e9);
+    figures().data_wait = median(wait_);
+    figures().utilisation = median(busy_);
+    figures().loader_cores = median(cores_);
+    machine_.look();
+    result_.seconds = elapsed();
+    const double machine_s = seconds_now() - machine_begin_s_;
+    const MachineUse use = machine_.use(machine_s);
+    const double own_cores = 1e-9 * static_cast<double>(process_cpu_ns() - cpu_begin_ns_) / machine_s;
+    figures().other_cores = std::max(use.busy_cores - own_cores, 0.0);
+    figures().stolen_share = use.stolen_share;
+    result_.verdict = judge_bench(figures());
+    set_profile();
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] BenchFigures& figures() { return result_.figures; }
+  [[nodiscard]] double elapsed() const { return seconds_now() - begin_s_; }
+  void show(std::string_view what) {
+    if (progress_) progress_(what, begin_s_ > 0 ? std::min(elapsed() / seconds_, 0.99) : 0);
+  }
+
+  // Measures every part alone, then all together.
+  void run_round(double slice) {
+    ++result_.rounds;
+    BenchRounds& rates = result_.rates;
+    const PipelineSpec& pipeline = options_.settings.pipeline;
+    measure_part("storage alone", rates.storage,
+                 [&] { return storage_rate(*dataset_, rig_->loader(), slice * kStorageShare).samples_per_s; });
+    measure_part("loader alone", rates.loader, [&] {
+      const CpuSplit::LoaderScope cpus(rig_->cpu_split());
+      LoaderRate alone = loader_rate(pipeline, dataset_, rig_->device(), slice * kLoaderShare);
+      cores_.push_back(alone.cores_busy);
+      figures().stages = std::move(alone.stages);
+      return alone.samples_per_s;
+    });
+    measure_part("copy alone", rates.copy, [&] { return copies_->measure(slice * kCopyShare, result_.copy_gb_per_s); });
+    measure_part("network alone", rates.network,
+                 [&] { return rig_->run_resident(slice * kNetworkShare, 1).samples_per_s(); });
+    measure_part("all together", rates.together, [&] { return run_together(slice * kTogetherShare); });
+    figures().storage = median(rates.storage);
+    figures().loader = median(rates.loader);
+    figures().copy = median(rates.copy);
+    figures().network = median(rates.network);
+    figures().together = median(rates.together);
+  }
+
+  // Adds the rate of a part, and its span.
+  template <class Measure>
+  void measure_part(const char* what, std::vector<double>& rates, const Measure& rate_of) {
+    show(what);
+    const double begin = elapsed();
+    rates.push_back(rate_of());
+    result_.spans.push_back(
+        {what, begin, elapsed() - begin, {{"round", result_.rounds}, {"samples_per_s", rates.back()}}});
+  }
+
+  // Samples per second.
+  double run_together(double seconds) {
+    if (rig_->trainer()) rig_->trainer()->enable_timing(true);
+    // The untimed steps of Rig::run() are part of the time.
+    const double untimed = result_.step_s * (rig_->settings().pipeline.execution.prefetch + 1);
+    const std::int64_t cpu_before = process_cpu_ns();
+    const Block block = [&] {
+      const StageSampler sampler(rig_->loader(), begin_s_, result_.stages);
+      return rig_->run(std::max(seconds - untimed, seconds / 2), 1, &result_.steps, result_.step_s < seconds);
+    }();
+    together_cpu_ns_ += static_cast<double>(process_cpu_ns() - cpu_before);
+    if (rig_->trainer()) rig_->trainer()->enable_timing(false);
+    wait_.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
+    busy_.push_back(std::min(1.0, block.utilisation()));
+    together_samples_ += block.samples;
+    together_ns_ += block.wall_ns;
+    return block.samples_per_s();
+  }
+
+  // The profile of the joint runs.
+  void set_profile() {
+    Profile& profile = result_.profile;
+    profile = rig_->loader().profile();
+    profile.wall_ns = together_ns_;
+    profile.samples = together_samples_;
+    profile.batches = static_cast<std::int64_t>(result_.steps.size());
+    profile.cpu_cores_busy = together_cpu_ns_ / static_cast<double>(together_ns_);
+    profile.step = summarise(result_.steps);
+    profile.utilisation = utilisation_over_time(result_.steps, rig_->nominal_step_ns());
+  }
+
+  const BenchOptions& options_;
+  const Progress& progress_;
+  const std::shared_ptr<const Dataset> dataset_;
+  double seconds_;  // of warm-up and rounds
+  MachineProbe machine_{::getpid()};
+  const double machine_begin_s_ = seconds_now();
+  const std::int64_t cpu_begin_ns_ = process_cpu_ns();
+  std::optional<Rig> rig_;
+  std::optional<CopyMeter> copies_;
+  double begin_s_ = 0;  // of the warm-up; 0: before it
+  BenchResult result_;
+  // Of each round's joint run.
+  std::vector<double> wait_, cores_, busy_;
+  std::int64_t together_samples_ = 0, together_ns_ = 0;
+  double together_cpu_ns_ = 0;
+};
+
 }  // namespace
 
 BenchResult run_bench(const BenchOptions& options, const Progress& progress) {
-  const auto report = [&](std::string_view what, double share) {
-    if (progress) progress(what, share);
-  };
-  const Settings& settings = options.settings;
-  notify_done_on_host(settings.pipeline);
-  report("opening the data", 0);
-  const auto dataset = open_sources(settings.pipeline);
-  const int usable_cores = read_topology().usable();  // before `rig` divides them
-  MachineProbe machine(::getpid());
-  const double machine_begin = seconds_now();
-  const std::int64_t cpu_begin = process_cpu_ns();
-  auto owner = std::make_unique<Rig>(settings, dataset, options.target);
-  Rig& rig = *owner;
-
-  BenchResult result;
-  result.data = name_of_sources(settings.pipeline);
-  result.format = dataset->format();
-  result.settings = settings;
-  result.settings.pipeline.execution.threads = rig.loader().threads();
-  result.target = options.target;
-  result.nominal_step_ns = rig.nominal_step_ns();
-  BenchFigures& figures = result.figures;
-  figures.usable_cores = usable_cores;
-
-  report("warming up", 0);
-  const double begin = seconds_now();
-  const auto elapsed = [&] { return seconds_now() - begin; };
-  double seconds = options.seconds;
-  const auto show = [&](std::string_view what) { report(what, std::min(elapsed() / seconds, 0.99)); };
-  rig.step();
-  result.step_s = elapsed();
-  if (options.may_reduce_batch && rig.trainer() && rig.device().is_host()) {
-    const int batch = settings.pipeline.batch.size;
+  notify_done_on_host(options.settings.pipeline);
+  if (progress) progress("opening the data", 0);
+  std::optional<BenchRun> run(std::in_place, options, progress);
+  run->first_step();
+  if (const std::optional<int> batch = run->smaller_batch()) {
+    run.reset();
     BenchOptions smaller = options;
-    set_batch(smaller.settings, batch_that_fits(batch, result.step_s, seconds, kLeastRoundSteps));
+    set_batch(smaller.settings, *batch);
     smaller.may_reduce_batch = false;
-    if (smaller.settings.pipeline.batch.size < batch) {
-      owner.reset();
-      BenchResult reduced = run_bench(smaller, progress);
-      reduced.reduced_from = batch;
-      return reduced;
-    }
+    BenchResult reduced = run_bench(smaller, progress);
+    reduced.reduced_from = options.settings.pipeline.batch.size;
+    return reduced;
   }
-  if (rig.trainer() && !rig.device().is_host()) {
-    rig.warm_up();
-    result.step_s = rig.run(0, 1).step_ms() / 1e3;
-    seconds += elapsed();
-  } else if (kWarmUpSteps * result.step_s < seconds) {
-    result.step_s = rig.run(0, 1).step_ms() / 1e3;  // the first step takes longer
-  }
-  CopyMeter copies(rig, kCopyShare * options.seconds);
-  result.spans.push_back({"warming up", 0, elapsed()});
-  BenchRounds& rates = result.rates;
-  result.stages.name = "busy loader threads by stage";
-  std::vector<double> wait, cores, busy;
-  std::vector<StepParts>& steps = result.steps;
-  std::int64_t samples = 0, wall = 0;
-  double together_cpu = 0;
-  const auto set_medians = [&] {
-    figures.storage = median(rates.storage);
-    figures.loader = median(rates.loader);
-    figures.copy = median(rates.copy);
-    figures.network = median(rates.network);
-    figures.together = median(rates.together);
-  };
-  // Measures one part of the current round.
-  const auto measure = [&](const char* what, std::vector<double>& part, const auto& rate_of) {
-    show(what);
-    const double part_begin = elapsed();
-    part.push_back(rate_of());
-    result.spans.push_back(
-        {what, part_begin, elapsed() - part_begin, {{"round", result.rounds}, {"samples_per_s", part.back()}}});
-  };
-  const auto run_round = [&](double slice) {
-    ++result.rounds;
-    measure("storage alone", rates.storage,
-            [&] { return storage_rate(*dataset, rig.loader(), slice * kStorageShare).samples_per_s; });
-    measure("loader alone", rates.loader, [&] {
-      const CpuSplit::LoaderScope cpus(rig.cpu_split());
-      LoaderRate alone = loader_rate(settings.pipeline, dataset, rig.device(), slice * kLoaderShare);
-      cores.push_back(alone.cores_busy);
-      figures.stages = std::move(alone.stages);
-      return alone.samples_per_s;
-    });
-    measure("copy alone", rates.copy, [&] { return copies.measure(slice * kCopyShare, result.copy_gb_per_s); });
-    measure("network alone", rates.network, [&] { return rig.run_resident(slice * kNetworkShare, 1).samples_per_s(); });
-    measure("all together", rates.together, [&] {
-      if (rig.trainer()) rig.trainer()->enable_timing(true);
-      // The untimed steps of Rig::run() are part of the time.
-      const double time = slice * kTogetherShare,
-                   untimed = result.step_s * (rig.settings().pipeline.execution.prefetch + 1);
-      const std::int64_t cpu_before = process_cpu_ns();
-      const Block block = [&] {
-        const StageSampler sampler(rig.loader(), begin, result.stages);
-        return rig.run(std::max(time - untimed, time / 2), 1, &steps, result.step_s < time);
-      }();
-      together_cpu += static_cast<double>(process_cpu_ns() - cpu_before);
-      if (rig.trainer()) rig.trainer()->enable_timing(false);
-      wait.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
-      busy.push_back(std::min(1.0, block.utilisation()));
-      samples += block.samples;
-      wall += block.wall_ns;
-      return block.samples_per_s();
-    });
-    set_medians();
-  };
-  RoundPlan plan(seconds, elapsed(), result.step_s);
-  while (const std::optional<double> slice = plan.next(elapsed())) run_round(*slice);
-  while (contradicts(figures)) {
-    const std::optional<double> slice = plan.further(elapsed());
-    if (!slice) break;
-    run_round(*slice);
-  }
-  for (StepParts& step : steps) step.begin_ns -= static_cast<std::int64_t>(begin * 1e9);
-  figures.data_wait = median(wait);
-  figures.utilisation = median(busy);
-  figures.loader_cores = median(cores);
-  machine.look();
-  result.seconds = seconds_now() - begin;
-  const double machine_s = seconds_now() - machine_begin;
-  const MachineUse use = machine.use(machine_s);
-  const double own_cores = 1e-9 * static_cast<double>(process_cpu_ns() - cpu_begin) / machine_s;
-  figures.other_cores = std::max(use.busy_cores - own_cores, 0.0);
-  figures.stolen_share = use.stolen_share;
-  result.verdict = judge_bench(figures);
-
-  result.profile = rig.loader().profile();
-  result.profile.wall_ns = wall;
-  result.profile.samples = samples;
-  result.profile.batches = static_cast<std::int64_t>(steps.size());
-  result.profile.cpu_cores_busy = together_cpu / static_cast<double>(wall);
-  result.profile.step = summarise(steps);
-  result.profile.utilisation = utilisation_over_time(steps, rig.nominal_step_ns());
-  report("done", 1);
+  run->warm_up();
+  run->measure();
+  BenchResult result = run->result();
+  if (progress) progress("done", 1);
   return result;
 }
 

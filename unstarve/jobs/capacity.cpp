@@ -18,6 +18,7 @@
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/plan/plan.h"
 
@@ -56,8 +57,9 @@ class ImageSource final : public CapacitySource {
     spec_.batch.size = batch;
     cores_ = read_topology().usable();
     // Autotuned threads and prefetch would change while they are measured.
-    if (spec_.execution.threads == 0) spec_.execution.threads = cores_;
     spec_.execution.prefetch = kPrefetch;
+    const PlannedRun run = plan_run(with_full_batches(spec_, dataset_->size()), dataset_, {.usable_cores = cores_});
+    spec_.execution.threads = run.execution.threads;
     result.data = name_of_sources(pipeline);
     result.format = dataset_->format();
     result.samples = dataset_->size();

@@ -14,7 +14,9 @@
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/plan/build_plan.h"
 #include "unstarve/pipeline/plan/consumer.h"
+#include "unstarve/pipeline/plan/explain.h"
 #include "unstarve/pipeline/spec/yaml_json.h"
 
 namespace unstarve {
@@ -214,6 +216,7 @@ ExplainResult explain_settings(const Settings& settings, const std::string& devi
   result.batch_bytes =
       Storer(plan.store().format).sample_bytes(result.sample_size) * static_cast<std::uint64_t>(plan.spec.batch.size);
   result.memory_bytes = result.batch_bytes * (static_cast<std::uint64_t>(run.execution.prefetch) + kHeldBatches);
+  result.first_program = program_text(build_plan(plan.spec, plan.facts, options));
   result.passes = plan.passes;
   result.decode = decode_notes(plan);
   result.plan = explain(run);
@@ -256,7 +259,7 @@ std::string to_summary(const ExplainResult& result) {
 }
 
 std::string to_programs(const ExplainResult& result) {
-  std::string text;
+  std::string text = fmt::format("before all passes\n    {}\n", printable(result.first_program));
   for (const PassNote& pass : result.passes)
     text += fmt::format("{}{}\n    {}\n", pass.name, pass.applied ? "" : ": not applied",
                         printable(pass.applied ? pass.program : pass.reason));

@@ -46,6 +46,7 @@ struct ExplainResult {
   std::uint64_t batches = 0;       // per epoch and rank
   std::uint64_t batch_bytes = 0;   // pixels of one batch
   std::uint64_t memory_bytes = 0;  // of all batch slots
+  std::string first_program;       // program_text() before all passes
   std::vector<PassNote> passes;
   std::vector<DecodeNote> decode;  // of the first image; empty if samples are stored as pixels
   std::vector<ExplainedSetting> chosen;
@@ -60,7 +61,8 @@ struct ExplainResult {
 
 // Ten lines: data, operations, sizes, effective settings, applied passes.
 [[nodiscard]] std::string to_summary(const ExplainResult& result);
-// The passes in their order, each with the program after it, or the reason why it does not apply.
+// The program before all passes; the passes in their order, each with the program after it, or the reason why it does
+// not apply.
 [[nodiscard]] std::string to_programs(const ExplainResult& result);
 // Everything.
 [[nodiscard]] std::string to_text(const ExplainResult& result);

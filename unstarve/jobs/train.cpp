@@ -88,8 +88,16 @@ ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& opt
   return run;
 }
 
-TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
-  const std::int64_t begin_ns = steady_clock().now_ns();
+// What a run works on: its data, its device, and the checkpoint that it resumes; "": none.
+struct OpenedRun {
+  TrainData data;
+  std::unique_ptr<Device> device;
+  std::filesystem::path resumed;
+};
+
+// Lists all faults of the options together.
+OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
+  OpenedRun run;
   ConfigurationFaults faults = options.faults;
   faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
   faults.collect([&] { check_allocator(options.settings.host); });
@@ -98,74 +106,111 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
       throw Error(ErrorKind::kArgument,
                   "train: found a target accuracy but no validation data; expected both. Pass --val");
   });
-  std::filesystem::path resumed;
   faults.collect([&] {
-    resumed = file_to_resume(options);
+    run.resumed = file_to_resume(options);
     // Whether its tensors fit is known when there is a trainer.
-    if (const auto& file = resumed.empty() ? options.weights : resumed; !file.empty()) const MappedFile readable(file);
+    const auto& file = run.resumed.empty() ? options.weights : run.resumed;
+    if (!file.empty()) const MappedFile readable(file);
   });
-  std::unique_ptr<Device> device;
-  faults.collect([&] { device = open_device(options.settings.train.device); });
-  const TrainData data =
-      open_train_data({options.settings.pipeline, options.validation, options.settings.train.classes}, stop, faults);
+  faults.collect([&] { run.device = open_device(options.settings.train.device); });
+  run.data = open_train_data({options.settings.pipeline, options.validation, options.settings.train.classes},
+                             std::move(stop), faults);
   faults.throw_if_any();
-  const Settings settings = settings_of_rank(options);
-  notify_done_on_host(settings.pipeline);
-  if (data.validation) notify_ignored(options.validation);
-  const auto& dataset = data.training;
-  const auto& validation = data.validation;
-  const ProgressiveRun run = phases_to_train(settings, options, *dataset);
-  // Launchers bind ranks to cores themselves.
-  const std::unique_ptr<CpuSplit> split = options.ranks.several() ? nullptr : make_cpu_split(settings);
-  if (options.ranks.several() && settings.host.affinity != Affinity::kNone)
-    emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
-  const MakeLoader make_loader = [&](const PipelineSpec& spec, const std::shared_ptr<const Dataset>& of,
-                                     Loader::Options loading) {
-    const CpuSplit::LoaderScope cpus(split.get());
-    return std::make_unique<Loader>(spec, of, *device, std::move(loading));
-  };
-  const StartingFile start{resumed.empty() ? options.weights : resumed, !resumed.empty()};
-  const bool removes_channels = settings.train.prune.channels() && !start.resumes;
-  const auto trainer = make_trainer(settings.train, options.ranks, start);
+  return run;
+}
 
+// Launchers bind ranks to cores themselves.
+std::unique_ptr<CpuSplit> split_of_rank(const Settings& settings, const Ranks& ranks) {
+  if (!ranks.several()) return make_cpu_split(settings);
+  if (settings.host.affinity != Affinity::kNone)
+    emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
+  return nullptr;
+}
+
+// The part of the plan that only depends on the options.
+TrainPlan plan_of(const TrainOptions& options, const std::filesystem::path& resumed) {
   TrainPlan plan;
   plan.minutes = options.minutes;
+  plan.target = options.target;
   plan.checkpoints = options.checkpoints;
   plan.checkpoints.resumed = resumed;
   plan.checkpoint_seconds = options.checkpoint_seconds;
   plan.notice = [](const std::string& text) { emit_notice(text); };
   plan.rank = options.ranks.rank;
   plan.world = options.ranks.world;
+  return plan;
+}
+
+void set_steps(TrainPlan& plan, const TrainOptions& options, const ResumePosition& position, std::int64_t done) {
+  const std::int64_t per_epoch = position.epoch_steps.full();
+  plan.start_step = done;
+  plan.first_step = position.first_step;
+  plan.epoch_steps = position.epoch_steps;
+  if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
+  plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
+  plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
+}
+
+// `make` must outlive the plan.
+void set_validation(TrainPlan& plan, const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
+                    const MakeLoader& make, Consumer consumer) {
+  const OrderBasis basis{samples_of_sources(spec, *dataset, read_topology().usable()), {}};
+  plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
+  plan.validation = [spec, dataset, basis, &make, consumer] {
+    return std::make_unique<LoaderSource>(make(spec, dataset, {{}, 1, false, basis, consumer}),
+                                          LoaderSource::Samples::kOfRank);
+  };
+}
+
+void show_progress(const TrainHistory& history, const TrainPlan& plan, double epochs, const Progress& progress) {
+  const TrainPoint& point = history.points.back();
+  const double by_time = plan.minutes > 0 ? point.seconds / (60 * plan.minutes) : 0;
+  const double by_steps = plan.steps > 0 ? static_cast<double>(point.step) / static_cast<double>(plan.steps) : 0;
+  progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}", epochs, point.loss,
+                       point.samples_per_s, 100 * point.wait_share,
+                       history.evaluations.empty()
+                           ? ""
+                           : fmt::format("  accuracy {:.1f} %", 100 * history.evaluations.back().accuracy)),
+           std::max(by_time, by_steps));
+}
+
+TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
+  const std::int64_t begin_ns = steady_clock().now_ns();
+  const auto [data, device, resumed] = open_run(options, stop);
+  const Settings settings = settings_of_rank(options);
+  notify_done_on_host(settings.pipeline);
+  if (data.validation) notify_ignored(options.validation);
+  const auto& dataset = data.training;
+  const ProgressiveRun run = phases_to_train(settings, options, *dataset);
+  const std::unique_ptr<CpuSplit> split = split_of_rank(settings, options.ranks);
+  const MakeLoader make_loader = [&split, &to = *device](const PipelineSpec& spec,
+                                                         const std::shared_ptr<const Dataset>& of,
+                                                         Loader::Options loading) {
+    const CpuSplit::LoaderScope cpus(split.get());
+    return std::make_unique<Loader>(spec, of, to, std::move(loading));
+  };
+  const StartingFile start{resumed.empty() ? options.weights : resumed, !resumed.empty()};
+  const bool removes_channels = settings.train.prune.channels() && !start.resumes;
+  const auto trainer = make_trainer(settings.train, options.ranks, start);
   TrainProgress done;
   if (!resumed.empty()) done = restore_checkpoint(*trainer, resumed);
   if (!options.weights.empty() && !removes_channels) load_starting_weights(*trainer, options.weights);
-  const ResumePosition position = resume_position_in(
-      run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, read_topology().usable()), {}, run.shares}, done,
-      resumed.string());
-  const std::int64_t per_epoch = position.epoch_steps.full();
+  const int threads = run.pipeline.execution.initial_threads(read_topology().usable());
+  const ResumePosition position =
+      resume_position_in(run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, threads), {}, run.shares},
+                         done, resumed.string());
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   const TrainingSource source = training_source(
       *trainer, {settings.train.resident, options.ranks, position, dataset, consumer, make_loader, options.announce},
       stop);
-  plan.start_step = done.step;
+
+  TrainPlan plan = plan_of(options, resumed);
+  set_steps(plan, options, position, done.step);
   if (const auto images = source.images()) plan.waited_seconds = images->seconds;
-  plan.first_step = position.first_step;
-  plan.epoch_steps = position.epoch_steps;
   plan.resume_state = [&] { return position.state(source.progress()); };
   plan.normalisation = run.pipeline.output.normalisation;
-  if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
-  plan.target = options.target;
-  plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
-  plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
-  if (validation) {
-    const PipelineSpec spec = validation_spec(settings, options.validation);
-    const OrderBasis basis{samples_of_sources(spec, *validation, read_topology().usable()), {}};
-    plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
-    plan.validation = [spec, validation, basis, &make_loader, consumer] {
-      return std::make_unique<LoaderSource>(make_loader(spec, validation, {{}, 1, false, basis, consumer}),
-                                            LoaderSource::Samples::kOfRank);
-    };
-  }
+  if (data.validation)
+    set_validation(plan, validation_spec(settings, options.validation), data.validation, make_loader, consumer);
   std::vector<TracedStep> trace;
   const bool traces = !options.trace.empty() && options.ranks.first();
   if (traces) plan.trace = [&](const TracedStep& step) { trace.push_back(step); };
@@ -177,16 +222,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
       events->update(history);
       reported = history;
     }
-    if (!progress || history.points.empty()) return;
-    const TrainPoint& point = history.points.back();
-    const double by_time = options.minutes > 0 ? point.seconds / (60 * options.minutes) : 0;
-    const double by_steps = plan.steps > 0 ? static_cast<double>(point.step) / static_cast<double>(plan.steps) : 0;
-    progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}", position.epochs_at(point.step),
-                         point.loss, point.samples_per_s, 100 * point.wait_share,
-                         history.evaluations.empty()
-                             ? ""
-                             : fmt::format("  accuracy {:.1f} %", 100 * history.evaluations.back().accuracy)),
-             std::max(by_time, by_steps));
+    if (progress && !history.points.empty())
+      show_progress(history, plan, position.epochs_at(history.points.back().step), progress);
   };
 
   TrainResult result;

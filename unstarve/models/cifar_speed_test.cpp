@@ -1,7 +1,5 @@
 // The network of airbench94 against its definition, and its whitening layer.
 
-#include "unstarve/models/cifar_speed.h"
-
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 
 #include <torch/torch.h>
 
+#include "unstarve/models/networks.h"
 #include "unstarve/models/weights.h"
 #include "unstarve/models/whitening.h"
 

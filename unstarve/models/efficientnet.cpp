@@ -1,9 +1,8 @@
-#include "unstarve/models/efficientnet.h"
-
 #include <algorithm>
 #include <array>
 
 #include "unstarve/models/mobile_layers.h"
+#include "unstarve/models/networks.h"
 
 namespace unstarve {
 namespace {

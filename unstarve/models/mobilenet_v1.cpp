@@ -1,7 +1,14 @@
+// MobileNetV1 (arXiv:1704.04861), which torchvision does not have. Its layout:
+//
+//   features.0.{0,1}   stem: 3x3 convolution, batch norm
+//   features.N.{0,1}   block N = 1..13: depthwise 3x3 convolution, batch norm
+//   features.N.{3,4}   1x1 convolution, batch norm; children 2 and 5 are ReLU
+//   classifier         linear layer
+
 #include <array>
 
 #include "unstarve/models/mobile_layers.h"
-#include "unstarve/models/mobilenet.h"
+#include "unstarve/models/networks.h"
 
 namespace unstarve {
 namespace {

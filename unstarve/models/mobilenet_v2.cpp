@@ -2,7 +2,7 @@
 #include <array>
 
 #include "unstarve/models/mobile_layers.h"
-#include "unstarve/models/mobilenet.h"
+#include "unstarve/models/networks.h"
 
 namespace unstarve {
 namespace {

@@ -2,7 +2,7 @@
 #include <span>
 
 #include "unstarve/models/mobile_layers.h"
-#include "unstarve/models/mobilenet.h"
+#include "unstarve/models/networks.h"
 
 namespace unstarve {
 namespace {

@@ -1,6 +1,6 @@
-#include "unstarve/models/resnet.h"
-
 #include <utility>
+
+#include "unstarve/models/networks.h"
 
 namespace unstarve {
 namespace {

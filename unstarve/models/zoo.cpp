@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "unstarve/models/cifar_net.h"
-#include "unstarve/models/cifar_speed.h"
-#include "unstarve/models/efficientnet.h"
 #include "unstarve/models/mobile_layers.h"
-#include "unstarve/models/mobilenet.h"
-#include "unstarve/models/resnet.h"
+#include "unstarve/models/networks.h"
 
 namespace unstarve {
 namespace {

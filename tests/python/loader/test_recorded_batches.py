@@ -12,11 +12,14 @@ CHANGELOG.md.
 import hashlib
 import json
 import os
+import pickle
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from PIL import Image
 
 import unstarve as un
 
@@ -24,6 +27,9 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 RECORDED = FIXTURES / "recorded_batches.json"
 
 FORMATS = {
+    "arrow": "formats/arrow/file.arrow",
+    "arrow-saved": "formats/arrow/saved",
+    "arrow-zstd": "formats/arrow/zstd.arrow",
     "mds": "formats/mds",
     "mds-gz": "formats/mds-gz",
     "mds-zstd": "formats/mds-zstd",
@@ -45,6 +51,28 @@ STEPS = {
 }
 PIXELS = STEPS | {"normalised": lambda p: p.random_resized_crop(40)}  # uint8
 EXACT_PASSES = ("cache", "crop_into_resize", "crop_into_decode", "resize_into_decode", "scan_index", "operation_fusion")
+
+
+def _write_cifar_binary(python, folder):
+    """The records of CIFAR-10's Python form in its binary form."""
+    folder.mkdir()
+    for file in sorted(python.glob("data_batch_*")):
+        batch = pickle.loads(file.read_bytes(), encoding="bytes")
+        records = [bytes([label]) + bytes(row) for label, row in zip(batch[b"labels"], batch[b"data"], strict=True)]
+        (folder / f"{file.name}.bin").write_bytes(b"".join(records))
+
+
+def _write_manifest(images, file):
+    labels = json.loads((images.parent / "samples.json").read_text())["labels"]
+    file.write_text("path,label\n" + "".join(f"{images}/{i}.jpg,{label}\n" for i, label in enumerate(labels)))
+
+
+def _write_lossless(photographs, folder, ending):
+    """The pixels of the photographs in files of a format without loss."""
+    for file in photographs.glob("*/*.jpg"):
+        to = folder / file.parent.name / f"{file.stem}.{ending}"
+        to.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(un.decode(file)).save(to, **({"lossless": True} if ending == "webp" else {}))
 
 
 def _batches(loader, epochs):
@@ -83,9 +111,21 @@ def digests(program, folder):
     for kind in ("formats", "tfrecord"):
         shutil.copytree(FIXTURES / kind, files / kind, ignore=shutil.ignore_patterns("*.unstarve-index"))
     found = {}
-    for name, path in FORMATS.items():
+    python, binary = files / "formats" / "cifar-10-batches-py", files / "cifar-binary"
+    _write_cifar_binary(python, binary)
+    _write_manifest(files / "formats" / "images", files / "manifest.csv")
+    opened = {name: un.open(files / path) for name, path in FORMATS.items()} | {
+        "cifar-python": un.open(python, "train"),
+        "cifar-binary": un.open(binary, "train"),
+        "manifest": un.open(files / "manifest.csv"),
+    }
+    for name, pipeline in opened.items():
         for step in ("train", "evaluate"):
-            found[f"{name} {step}"] = _runs(STEPS[step](un.open(files / path).shuffle(seed=3)))
+            found[f"{name} {step}"] = _runs(STEPS[step](pipeline.shuffle(seed=3)))
+    for ending in ("png", "webp"):
+        _write_lossless(photographs, files / ending, ending)
+        for step in ("train", "evaluate"):
+            found[f"{ending} {step}"] = _runs(STEPS[step](un.open(files / ending).shuffle(seed=3)), 5)
     source = un.open(photographs).shuffle(seed=3)
     for step, add in STEPS.items():
         found[f"photographs {step}"] = _runs(add(source), 5)

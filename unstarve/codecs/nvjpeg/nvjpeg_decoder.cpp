@@ -103,7 +103,6 @@ std::span<const std::string> NvjpegDecoder::decode(std::span<const NvjpegJob> jo
 }
 
 void NvjpegDecoder::decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream) {
-  ++batches_split_;
   initialized_for_ = 0;  // the state is in the middle of a batch
   for (std::size_t k = 0; k < batch_.size(); ++k) {
     const NvjpegJob& job = jobs[batch_.index(k)];

@@ -43,9 +43,6 @@ class NvjpegDecoder {
   // the files are decoded one by one. The result is valid until the next call.
   [[nodiscard]] std::span<const std::string> decode(std::span<const NvjpegJob> jobs, void* cuda_stream);
 
-  // The number of batches so far that were decoded one by one because of a bad file.
-  [[nodiscard]] std::int64_t batches_split() const { return batches_split_; }
-
  private:
   [[nodiscard]] std::string rejection(const NvjpegJob& job);
   void decode_one_by_one(std::span<const NvjpegJob> jobs, void* cuda_stream);
@@ -55,7 +52,6 @@ class NvjpegDecoder {
   const int cpu_threads_;
   NvjpegHandles handles_;
   int initialized_for_ = 0;  // files of a batch
-  std::int64_t batches_split_ = 0;
   std::vector<std::string> rejections_;
   NvjpegBatch batch_;  // the accepted jobs
 };

@@ -45,8 +45,6 @@ class TaskTree {
   void find(double seconds, int ignored = 0);
   void look(double seconds);
 
-  [[nodiscard]] bool root_alive() const { return alive_.contains(root_); }
-
   // Roles are not set.
   [[nodiscard]] std::vector<ProcessUse> use() const;
 

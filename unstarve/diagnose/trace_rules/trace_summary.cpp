@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/summary.h"
 
@@ -60,12 +58,6 @@ std::string time_of(const TraceUse& trace, double seconds) {
 
 const char* while_idle(const TraceUse& trace) {
   return trace.devices.empty() ? "" : " in which all accelerators are idle";
-}
-
-double median_step_s(const TraceUse& trace) {
-  std::vector<double> seconds;
-  for (const TraceStep& step : trace.steps) seconds.push_back(step.seconds);
-  return seconds.empty() ? 0 : median(seconds);
 }
 
 CopyUse copies_of(const TraceUse& trace, CopyDirection direction, bool pageable) {

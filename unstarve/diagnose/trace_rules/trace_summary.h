@@ -36,7 +36,6 @@ template <std::optional<RunFinding> (*find)(const TraceUse&)>
 [[nodiscard]] inline const char* rate_unit(const TraceUse& trace) {
   return trace.steps.empty() ? "per second" : "per step";
 }
-[[nodiscard]] double median_step_s(const TraceUse& trace);
 
 // Time in which no device works because of what the host does, except waits for the device and allocations. What watch
 // records knows only calls of CUDA: of its traces, the shares of the main thread's time in the loader, in checkpoints

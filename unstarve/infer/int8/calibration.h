@@ -34,9 +34,8 @@ class Calibration {
   // `values`: of `graph`, float32, with at least two dimensions, batch first. Not empty.
   Calibration(const Graph& graph, std::span<const ValueId> values);
 
-  // For an engine; its input is that of `graph`, its output float32 [batch, row_size()].
+  // For an engine; its input is that of `graph`, its output float32 [batch, size of a row].
   [[nodiscard]] const Graph& observed_graph() const { return observed_; }
-  [[nodiscard]] std::size_t row_size() const { return row_size_; }
 
   // Rows of some images. Throws Error(kInput) with the name of a value that is not a finite number.
   void add(std::span<const float> rows);

@@ -50,10 +50,15 @@ std::vector<std::string> names_of(const Graph& graph, std::span<const ValueId> v
   return names;
 }
 
+std::size_t row_size(const Calibration& calibration) {
+  const Graph& observed = calibration.observed_graph();
+  return static_cast<std::size_t>(observed.value(observed.outputs.at(0)).type.shape.at(1));
+}
+
 // Calibrated with a row of `values`.
 Calibration calibrated(const Graph& graph, std::span<const std::size_t> layers, std::vector<float> values = {}) {
   Calibration calibration(graph, observed_activations(graph, layers));
-  if (values.empty()) values = ramp(calibration.row_size(), -1, 0.2F);
+  if (values.empty()) values = ramp(row_size(calibration), -1, 0.2F);
   calibration.add(values);
   return calibration;
 }
@@ -255,23 +260,24 @@ TEST_CASE("the observed graph has one row of all activations, and its memory doe
   CHECK(violation(calibration.observed_graph()).empty());
   const Graph& observed = calibration.observed_graph();
   REQUIRE(observed.outputs.size() == 1);
-  CHECK(observed.value(observed.outputs[0]).type.shape ==
-        Shape{kBatch, static_cast<std::int64_t>(calibration.row_size())});
-  calibration.add(ramp(3 * calibration.row_size(), 0, 0.1F));
+  std::size_t sizes = 0;
+  for (const ValueId value : values) sizes += calibration.of(value).size;
+  CHECK(observed.value(observed.outputs[0]).type.shape == Shape{kBatch, static_cast<std::int64_t>(sizes)});
+  calibration.add(ramp(3 * row_size(calibration), 0, 0.1F));
   CHECK(calibration.images() == 3);
   const Activation& input = calibration.of(graph.inputs[0]);
   CHECK(input.channels == 2);
   double sum = 0;
-  const std::vector<float> rows = ramp(3 * calibration.row_size(), 0, 0.1F);
+  const std::vector<float> rows = ramp(3 * row_size(calibration), 0, 0.1F);
   for (std::size_t image = 0; image < 3; ++image)
-    for (std::size_t i = 0; i < 16; ++i) sum += rows[image * calibration.row_size() + input.begin + 16 + i];
+    for (std::size_t i = 0; i < 16; ++i) sum += rows[image * row_size(calibration) + input.begin + 16 + i];
   CHECK(input.channel_mean(1, 3) == Approx(sum / 48));
 }
 
 TEST_CASE("activations that are not finite are an error with their name") {
   const Graph graph = residual_network();
   Calibration calibration(graph, observed_activations(graph, quantisable_layers(graph)));
-  std::vector<float> row(calibration.row_size(), 1);
+  std::vector<float> row(row_size(calibration), 1);
   row[calibration.of(graph.inputs[0]).begin] = std::numeric_limits<float>::infinity();
   CHECK(error_message([&] { calibration.add(row); }) ==
         "calibrate: found activations of 'x' that are not finite numbers; expected finite numbers. The normalisation "

@@ -61,7 +61,7 @@ TEST_CASE("every step changes the settings and then no longer applies") {
 TEST_CASE("names are unique; steps that affect learning or pixels are marked") {
   std::set<std::string_view> names;
   for (const LadderStep& one : ladder_steps()) CHECK(names.insert(one.name).second);
-  CHECK(names.size() == 22);
+  CHECK(names.size() == 21);
   CHECK(step("batch size").affects_learning);
   CHECK(step("mixed precision").affects_learning);
   // Steps that are tried on request come last, and each has a word of its own.
@@ -115,7 +115,6 @@ TEST_CASE("a host setting that does not apply gives the reason") {
   }
   for (const char* const name : {"wait policy", "affinity"})
     CHECK_THAT(reason(name, context("cuda"), base()), Catch::Contains("GPU"));
-  CHECK_THAT(reason("inter-operator threads", cpu, base()), Catch::Contains("TorchScript"));
   LadderContext off = cpu, always = cpu, without = cpu;
   off.machine.transparent_huge_pages = "never";
   CHECK_THAT(reason("huge pages", off, base()), Catch::Contains("echo madvise"));

@@ -167,12 +167,6 @@ Candidates fewer_operator_threads(const LadderContext& context, const Settings& 
   return list;
 }
 
-// Threads for concurrent operators.
-std::string no_interop_threads(const LadderContext& context, const Settings&) {
-  if (!context.has_network()) return kNoNetwork;
-  return "the networks run one operator at a time; libtorch uses these threads only for TorchScript tasks";
-}
-
 }  // namespace
 
 const LadderStep kBatchSizeStep{
@@ -216,10 +210,5 @@ const LadderStep kOperatorThreadsStep{.name = "operator threads",
                                       .not_applicable = no_fewer_operator_threads,
                                       .candidates = fewer_operator_threads,
                                       .copy = copy_member<&Settings::train, &TrainSettings::operator_threads>};
-
-const LadderStep kInteropThreadsStep{.name = "inter-operator threads",
-                                     .not_applicable = no_interop_threads,
-                                     .candidates = [](const LadderContext&, const Settings&) { return Candidates(); },
-                                     .copy = copy_member<&Settings::train, &TrainSettings::interop_threads>};
 
 }  // namespace unstarve

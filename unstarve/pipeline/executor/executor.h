@@ -29,6 +29,7 @@ class Executor {
   void close();
 
   // Starts threads until there are `count`, unless closed; returns their number. Throws std::system_error.
+  // Precondition: no more than the plan's threads if these are fixed, or than the autotuner's limit.
   int start_threads(int count);
   [[nodiscard]] int started_threads();
   // The number of threads that work; the others pause.

@@ -19,10 +19,7 @@ PlannedRun plan_run(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, c
   replace_means(spec.operations, spec.output.normalisation);  // fill: mean
   // Throws if the operations cannot be split between host and device.
   if (spec.device.operations == OperationsOn::kDevice) (void)first_on_device(spec);
-  if (!basis.samples) {
-    const int threads = spec.execution.threads > 0 ? spec.execution.threads : run.usable_cores;
-    basis.samples = choose_samples(spec, *dataset, threads);
-  }
+  if (!basis.samples) basis.samples = choose_samples(spec, *dataset, spec.execution.initial_threads(run.usable_cores));
   Order order(spec.order, spec.batch, basis);
   RunData data{std::move(dataset), std::move(basis.samples)};
   DataFacts facts = gather_facts(spec, data);

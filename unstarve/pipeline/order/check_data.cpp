@@ -61,7 +61,7 @@ void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const Sa
   const std::uint64_t compared = std::min(samples.size(), kCompared);
   for (std::uint64_t i = 0; i < compared; ++i)
     ids.push_back(static_cast<std::uint32_t>(samples.id(i * samples.size() / compared)));
-  const auto stored = SampleFacts(dataset, read_topology().usable(), check).sizes(ids);
+  const auto stored = SampleFacts(dataset, spec.execution.initial_threads(read_topology().usable()), check).sizes(ids);
   std::size_t first = ids.size();
   Size expected;
   for (std::size_t i = 0; i < ids.size(); ++i) {

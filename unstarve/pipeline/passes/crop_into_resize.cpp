@@ -9,12 +9,12 @@ namespace unstarve {
 Rewrite pass_crop_into_resize(Plan plan, const PassContext&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
   if (plan.spec.operations.size() < 2) return {std::move(plan), false, "no operation follows a resize"};
+  if (!only_resizes(plan)) return {std::move(plan), false, "the first operation is not a plain resize"};
   const Operation& first = *plan.stages[0].operations[0];
   const std::string &resize = plan.spec.operations[0].name, &crop = plan.spec.operations[1].name;
   Random random(plan.spec.order.seed, 0, 0, 0);
-  const auto resized = first.only_resizes(first.select(plan.facts.first.header.size, random).size());
-  if (!resized) return {std::move(plan), false, "the first operation is not a plain resize"};
-  if (!selects_part(plan, 1, resized->size)) {
+  const Size resized = first.output_size(first.select(plan.facts.first.header.size, random).size());
+  if (!selects_part(plan, 1, resized)) {
     std::string reason = fmt::format("{} reads the whole output of {}", crop, resize);
     return {std::move(plan), false, std::move(reason)};
   }

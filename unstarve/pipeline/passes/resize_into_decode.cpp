@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "unstarve/codecs/decode_plan.h"
-#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 
@@ -20,7 +19,7 @@ std::string about_first(const ImageHeader& header) {
 
 Rewrite pass_resize_into_decode(Plan plan, const PassContext&) {
   if (std::string why = why_decoding_is_fixed(plan); !why.empty()) return {std::move(plan), false, std::move(why)};
-  if (!plan.stages[0].operations[0]->only_resizes(plan.facts.first.header.size))
+  if (!only_resizes(plan))
     return {std::move(plan), false, "the first operation does more than resize the region that it selects"};
   const DecodeStep decode = insert_select(plan);
   plan.steps[index_of(plan, decode)] = DecodeResizeStep{decode, 0};

@@ -92,9 +92,7 @@ ExecutionPlan resolve_execution(const Plan& plan, const RunOptions& run) {
   const ExecutionSpec& requested = plan.spec.execution;
   ExecutionPlan execution;
   execution.tuned = requested.threads == 0 && requested.autotune;
-  execution.threads = requested.threads == 0 ? run.usable_cores : requested.threads;
-  if (execution.tuned && requested.cpu_limit > 0) execution.threads = std::min(run.usable_cores, requested.cpu_limit);
-  execution.memory = plan_memory(memory_needs(plan, run, execution.threads));
+  execution.memory = plan_memory(memory_needs(plan, run, requested.initial_threads(run.usable_cores)));
   execution.threads = execution.memory.threads;
   execution.prefetch = execution.memory.prefetch;
   if (execution.tuned && execution.memory.limit > 0) leave_room_for_threads(execution.memory);

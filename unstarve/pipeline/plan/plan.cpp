@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/store/store.h"
 #include "unstarve/pipeline/plan/sample_extent.h"
 
@@ -44,6 +45,13 @@ CacheWhat cached(const Plan& plan) {
   if (find_step<CacheLookupStep>(plan) != nullptr) return CacheWhat::kPixels;
   const auto* const read = find_step<ReadStep>(plan);
   return read != nullptr && read->cached ? CacheWhat::kEncoded : CacheWhat::kNothing;
+}
+
+bool only_resizes(const Plan& plan) {
+  return !plan.spec.operations.empty() && std::all_of(plan.stages.begin(), plan.stages.end(), [](const auto& stage) {
+    const auto to = stage.operations[0]->only_resizes(stage.sizes[0]);
+    return to && to->size == stage.sizes[1];
+  });
 }
 
 bool uses_scan_index(const Plan& plan) {

@@ -78,6 +78,8 @@ template <class T>
 [[nodiscard]] DecodeStep* decode_step(Plan& plan);
 // What the program caches: pixels, encoded records or nothing.
 [[nodiscard]] CacheWhat cached(const Plan& plan);
+// Whether the first operation does nothing but resize what it selects, in every stage.
+[[nodiscard]] bool only_resizes(const Plan& plan);
 // Whether some step uses a scan index.
 [[nodiscard]] bool uses_scan_index(const Plan& plan);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "unstarve/ops/base/operation.h"
 #include "unstarve/pipeline/plan/plan.h"
 
 namespace unstarve {
@@ -93,6 +94,7 @@ class Walk {
     expect(step.resize == 0, "selects through a resize that is not selected");
     expect(step.op == 1, "selects through an operation that does not come directly before");
     expect(step.op < operations(), "selects an operation that does not exist");
+    expect(only_resizes(plan_), "selects through an operation that does more than resize");
   }
   void check(const DecodeStep& step) {
     expect(step.index == ScanIndexUse::kNone || step.region == DecodeRegion::kSelected,
@@ -101,6 +103,7 @@ class Walk {
   void check(const DecodeResizeStep& step) {
     check(step.decode);
     check(ApplyStep{step.op, OpRegion::kSelected});
+    expect(only_resizes(plan_), "decodes into an operation that does more than resize");
   }
   void check(const ApplyStep& step) {
     expect(step.op == applied_ && step.op < operations(), "applies an operation out of order");
@@ -122,7 +125,18 @@ class Walk {
     const auto* const lookup = find_step<CacheLookupStep>(plan_);
     expect(lookup != nullptr && applied_ == lookup->operations, "caches pixels of other operations than are looked up");
   }
-  void check(const StoreStep&) { stored_ = true; }
+  void check(const StoreStep& step) {
+    stored_ = true;
+    const StoreFormat& requested = plan_.spec.output;
+    const bool for_device = requested.type == ElementType::kFloat32 && plan_.spec.batch_operations.empty();
+    expect(step.format.type == requested.type || (step.format.type == ElementType::kUint8 && for_device),
+           "stores another type than the batch has");
+    expect(step.format.layout == requested.layout && step.format.normalisation == requested.normalisation,
+           "stores another layout or normalisation than the batch has");
+    expect(step.sizes == (plan_.padded() ? SampleSizes::kPadded : SampleSizes::kEqual),
+           plan_.padded() ? "does not pad the samples of a padded batch" : "stores samples of several sizes");
+    expect(!step.files || plan_.facts.encoded, "stores files of an image that is stored as pixels");
+  }
 
   const Plan& plan_;
   const bool cache_hit_;
@@ -133,17 +147,43 @@ class Walk {
   std::string problem_;
 };
 
+std::string count_violation(const Plan& plan, const ScheduleStage& stage) {
+  const std::size_t operations = plan.spec.operations.size();
+  if (stage.operations.size() != operations || stage.specs.size() != operations || stage.sizes.size() != operations + 1)
+    return fmt::format("{} operations and {} sizes; expected {} and {}", stage.operations.size(), stage.sizes.size(),
+                       operations, operations + 1);
+  if (stage.batch_operations.size() != plan.spec.batch_operations.size())
+    return fmt::format("{} batch operations; expected {}", stage.batch_operations.size(),
+                       plan.spec.batch_operations.size());
+  return {};
+}
+
+// Each size follows from the one before, and the last one fits the batch.
+std::string size_violation(const Plan& plan, const ScheduleStage& stage) {
+  Size expected = plan.facts.first.header.size;
+  for (std::size_t i = 0; i < stage.sizes.size(); ++i) {
+    const Size found = stage.sizes[i];
+    if (found != expected)
+      return fmt::format("sizes[{}] {}x{}; expected {}x{}", i, found.width, found.height, expected.width,
+                         expected.height);
+    if (i < stage.operations.size()) expected = stage.operations[i]->output_size(found);
+  }
+  if (expected.width <= 0 || expected.height <= 0)
+    return fmt::format("samples of {}x{} pixels; expected at least 1x1", expected.width, expected.height);
+  const Size batch = plan.size_at(stage.from_epoch);
+  // Of pad.size, samples that are larger are bad samples.
+  if (plan.spec.batch.pad.to != PadTo::kSize && (expected.width > batch.width || expected.height > batch.height))
+    return fmt::format("samples of {}x{} pixels; expected at most {}x{}, the size of the batch", expected.width,
+                       expected.height, batch.width, batch.height);
+  return {};
+}
+
 std::string stage_violation(const Plan& plan) {
   if (plan.stages.empty() || plan.stages.front().from_epoch != 0) return "no stage begins at epoch 0";
   for (const ScheduleStage& stage : plan.stages) {
-    const std::size_t operations = plan.spec.operations.size();
-    if (stage.operations.size() != operations || stage.specs.size() != operations ||
-        stage.sizes.size() != operations + 1)
-      return fmt::format("the stage from epoch {} has {} operations and {} sizes; expected {} and {}", stage.from_epoch,
-                         stage.operations.size(), stage.sizes.size(), operations, operations + 1);
-    if (stage.batch_operations.size() != plan.spec.batch_operations.size())
-      return fmt::format("the stage from epoch {} has {} batch operations; expected {}", stage.from_epoch,
-                         stage.batch_operations.size(), plan.spec.batch_operations.size());
+    std::string problem = count_violation(plan, stage);
+    if (problem.empty()) problem = size_violation(plan, stage);
+    if (!problem.empty()) return fmt::format("the stage from epoch {} has {}", stage.from_epoch, problem);
   }
   return {};
 }

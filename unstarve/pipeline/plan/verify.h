@@ -43,7 +43,9 @@ struct FieldUse {
 
 // The first violation; empty for a valid plan. In a valid program every field is written once, before it is read; every
 // operation is applied exactly once and in order on every path (with and without a cache hit), to the region that was
-// drawn for it; the last step is the only StoreStep. All stages have as many operations as the spec.
+// drawn for it; the last step is the only StoreStep, and stores the type, layout and sizes of the batch. Only a plain
+// resize is applied while decoding, or selected through. All stages have as many operations as the spec; each of their
+// sizes is the output size of the operation before, and the last one fits the batch.
 [[nodiscard]] std::string violation(const Plan& plan);
 
 }  // namespace unstarve

@@ -151,6 +151,11 @@ struct ExecutionSpec {
   // Does not change batches in exact order.
   bool autotune = true;
   int cpu_limit = 0;  // CPU cores that autotuned threads may use; 0: all usable cores
+  // The loader threads to begin with, before a memory limit reduces them (plan/execution.h).
+  [[nodiscard]] int initial_threads(int usable_cores) const {
+    if (threads > 0) return threads;
+    return autotune && cpu_limit > 0 && cpu_limit < usable_cores ? cpu_limit : usable_cores;
+  }
   friend bool operator==(const ExecutionSpec&, const ExecutionSpec&) = default;
 };
 

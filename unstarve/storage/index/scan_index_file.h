@@ -79,11 +79,7 @@ class ScanIndexView {
   // Why `file` does not belong to a shard with `records` and `shard_bytes`; empty if it does.
   [[nodiscard]] static std::string why_not_of(std::span<const std::uint8_t> file, std::uint64_t records,
                                               std::uint64_t shard_bytes);
-  [[nodiscard]] static bool is_of(std::span<const std::uint8_t> file, std::uint64_t records,
-                                  std::uint64_t shard_bytes) {
-    return why_not_of(file, records, shard_bytes).empty();
-  }
-  // Precondition: is_of().
+  // Precondition: why_not_of() is empty.
   explicit ScanIndexView(std::span<const std::uint8_t> file) : file_(file) {}
   struct Found {
     FoundIndex what = FoundIndex::kNone;

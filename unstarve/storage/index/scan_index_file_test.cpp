@@ -64,12 +64,12 @@ std::string rejected(const std::string& shard, std::uint64_t records) {
 
 TEST_CASE("scan indexes of a shard are found by record number", "[storage]") {
   const std::string file = file_of(20, 500);
-  REQUIRE(ScanIndexView::is_of(span_of(file), 20, 500));
+  REQUIRE(ScanIndexView::why_not_of(span_of(file), 20, 500).empty());
   const ScanIndexView view(span_of(file));
   for (std::uint64_t record = 0; record < 20; ++record) CHECK(found(view, record) == some(record));
-  CHECK_FALSE(ScanIndexView::is_of(span_of(file), 19, 500));
-  CHECK_FALSE(ScanIndexView::is_of(span_of(file), 20, 501));
-  CHECK(ScanIndexView::is_of(span_of(file_of(0, 1)), 0, 1));
+  CHECK_FALSE(ScanIndexView::why_not_of(span_of(file), 19, 500).empty());
+  CHECK_FALSE(ScanIndexView::why_not_of(span_of(file), 20, 501).empty());
+  CHECK(ScanIndexView::why_not_of(span_of(file_of(0, 1)), 0, 1).empty());
   ScanIndexBuilder none;
   none.add({});
   CHECK(none.empty());
@@ -81,7 +81,7 @@ TEST_CASE("a damaged file of scan indexes returns intact ones or none", "[storag
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string file = whole;
     file[at] = static_cast<char>(file[at] ^ 0x41);
-    if (!ScanIndexView::is_of(span_of(file), 6, 500)) continue;
+    if (!ScanIndexView::why_not_of(span_of(file), 6, 500).empty()) continue;
     int lost = 0;
     for (std::uint64_t record = 0; record < 6; ++record) {
       const Bytes bytes = found(ScanIndexView(span_of(file)), record);
@@ -94,7 +94,7 @@ TEST_CASE("a damaged file of scan indexes returns intact ones or none", "[storag
   }
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const std::string file = whole.substr(0, length);
-    if (!ScanIndexView::is_of(span_of(file), 6, 500)) continue;
+    if (!ScanIndexView::why_not_of(span_of(file), 6, 500).empty()) continue;
     for (std::uint64_t record = 0; record < 6; ++record) {
       const Bytes bytes = found(ScanIndexView(span_of(file)), record);
       CHECK((bytes.empty() || bytes == some(record)));

@@ -67,7 +67,6 @@ class DiskCache {
   DiskCache(std::filesystem::path folder, std::uint64_t limit_bytes,
             std::function<void(const std::string&)> on_warning);
   [[nodiscard]] CacheStatistics statistics() const;
-  [[nodiscard]] std::uint64_t usage_bytes() { return usage_.bytes(); }
 
  private:
   void write_entry(const std::filesystem::path& path, const Sha256& id, std::uint64_t offset,
