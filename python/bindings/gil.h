@@ -15,6 +15,13 @@
 
 namespace unstarve::python {
 
+// Never returns in a thread without a thread state after the interpreter has ended: requesting the GIL would then
+// dereference a null pointer. The main thread may still destroy objects.
+inline void wait_if_ended() noexcept {
+  if (Py_IsInitialized() != 0 || ::gettid() == ::getpid() || PyGILState_GetThisThreadState() != nullptr) return;
+  while (true) ::pause();
+}
+
 // Returns request(), or never if the interpreter exits.
 template <class Request>
 auto request_gil(const Request& request) noexcept {
@@ -41,7 +48,11 @@ class GilRelease {
 
 class GilAcquire {
  public:
-  GilAcquire() noexcept : state_(request_gil([] { return PyGILState_Ensure(); })) {}
+  GilAcquire() noexcept
+      : state_(request_gil([] {
+          wait_if_ended();
+          return PyGILState_Ensure();
+        })) {}
   ~GilAcquire() { PyGILState_Release(state_); }
   GilAcquire(const GilAcquire&) = delete;
   GilAcquire& operator=(const GilAcquire&) = delete;

@@ -169,7 +169,7 @@ def test_tables_say_what_the_charts_draw(browser: Chromium, reports: dict[str, P
     assert len(rows) == 10  # type: ignore[arg-type]
     first, *rest = rows[2]  # type: ignore[index]
     assert first.startswith("mixed precision float32 -> bfloat16 affects learning: loss 2.318 → 2.317")
-    assert rest == ["128", "635 MB", "260.2", "492", "", "", "1.44 [1.42, 1.46]", "✓ kept"]
+    assert rest == ["128", "666 MB", "260.2", "492", "", "", "1.44 [1.42, 1.46]", "✓ kept"]
     assert rows[5][8] == "– not applicable the device is the host: there is no bus to cross"  # type: ignore[index]
 
 

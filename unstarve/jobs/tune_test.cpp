@@ -127,7 +127,7 @@ TEST_CASE("verdict, table, JSON and report of any ledger agree") {
     CHECK((best || stay) == (result.over_defaults.pairs == 0 || result.over_defaults.low <= 1));
     const bool below_base = result.total.high < 1;
     CHECK_FALSE((best && below_base));
-    CHECK(says("which is faster") == below_base);
+    CHECK(says("which are faster") == below_base);
     // What is left open is named, with a command that measures longer, in every output.
     const auto open = [](const RatioInterval& r) {
       return r.pairs > 0 && r.low <= 1 && r.high >= 1 && r.high > 1.1 * r.low;

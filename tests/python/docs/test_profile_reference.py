@@ -43,5 +43,5 @@ def test_the_version_is_that_of_the_source():
 
 def test_fields_that_are_null_for_traces_are_named():
     null = re.findall(r'"(\w+)"', re.search(r"kOfWatching\{([^}]*)\}", SOURCE)[1])
-    sentence = re.search(r"In the profile of a trace, (.*?) are null", PAGE, re.S)[1]
+    sentence = re.search(r"In the profile\s+of a trace, (.*?) are null", PAGE, re.S)[1]
     assert re.findall(r"`(\w+)`", sentence) == null

@@ -39,6 +39,7 @@ std::optional<RunFinding> find_gpu_idle(const RunProfile& profile) {
   if (gpus == 0 || median / gpus >= 0.5) return std::nullopt;
   RunFinding finding;
   finding.lost = std::clamp(1 - mean / gpus, 0.0, 1.0);
+  finding.gain = gain_without(finding.lost);  // an upper bound
   finding.title =
       fmt::format("the GPU is idle for {:.0f} % of the time, and no cause outside of it was found", 100 * finding.lost);
   finding.evidence = std::move(evidence);

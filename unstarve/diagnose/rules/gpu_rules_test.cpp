@@ -105,6 +105,7 @@ TEST_CASE("an idle GPU is a finding if nothing else explains it") {
   profile.gpus = {idle_gpu()};
   CHECK(found(profile) == Names{"gpu-idle"});
   CHECK(findings_of(profile)[0].lost == Approx(0.8));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(5));  // at most
   CHECK(findings_of(profile)[0].evidence.find("median utilisation 20 %") != std::string::npos);
   profile.machine.throttled_share = 0.1;  // explains less than half of it
   CHECK(found(profile) == Names{"gpu-idle", "cpu-quota"});

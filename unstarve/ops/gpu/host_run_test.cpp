@@ -303,7 +303,7 @@ TEST_CASE("a sample of the wrong size is left out of its batch", "[gpu]") {
   recorder.add(SourceImage::interleaved(0, {24, 24}), 1, 2, 3);
   const Recording before = recorder.recording();
   CHECK_THROWS_WITH(recorder.add(SourceImage::interleaved(0, {25, 24}), 1, 2, 4),
-                    "image of 25x24 pixels after the operations; expected 24x24");
+                    "image of 25x24 pixels after the operations; expected 24x24, the size of the images of the batch");
   recorder.add(SourceImage::interleaved(0, {24, 24}), 1, 2, 3);
   const Recording& after = recorder.recording();
   CHECK(after.samples.size() == 2);

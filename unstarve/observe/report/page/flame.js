@@ -53,7 +53,7 @@ function drawFlame(box, graph, width) {
   for (let entry = state.top.caller; entry; entry = entry.caller) callers.unshift(entry);
   for (const entry of callers) boxes.set(entry, { from: 0, to: width, row: row++ });
   layOutFlames(state.top, 0, width, row, boxes);
-  const shown = [...boxes].filter(([, area]) => area.to - box.from >= 1.5);
+  const shown = [...boxes].filter(([, area]) => area.to - area.from >= 1.5);
   const rows = 1 + Math.max(...shown.map(([, area]) => area.row));
   box.replaceChildren();
   box.setAttribute("role", "tree");
