@@ -83,8 +83,8 @@ Command tune_command() {
           "Each is compared with the best settings so far in an interleaved A/B run, and kept only if the whole 95 % "
           "confidence interval of the ratio is above 1. At the end, the tuned settings are compared with the defaults, "
           "and written only if they are faster; otherwise the defaults are written. For an emulated accelerator, the "
-          "file is a pipeline spec without settings of a network. Optimisations that change what the network learns "
-          "are tried only with --try. Each of these is compared in 12 training runs, by the time to the highest "
+          "file is a pipeline spec without settings of a network. Optimisations that only whole runs can judge are "
+          "tried only with --try. Each of these is compared in 12 training runs, by the time to the highest "
           "accuracy that both runs of a pair reach.",
           "  unstarve tune photos/ --model resnet18 --minutes 3 --out tuned.yaml --report report.html\n"
           "  unstarve tune photos/ --val val/ --try average,progressive --epochs 8 --out tuned.yaml\n"

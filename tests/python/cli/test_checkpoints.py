@@ -202,10 +202,10 @@ def test_a_run_without_finite_loss_names_the_checkpoint_that_it_resumed(tmp_path
 
 
 @pytest.mark.parametrize(("first", "then", "expected"), [
-    ([], ["--average", "0.9"], "has not a moving average; expected it. Continue without --average, or load only"),
+    ([], ["--average", "0.9"], "lacks a moving average; expected one. Continue without --average, or load only"),
     (["--average", "0.9"], [], "has a moving average; expected none. Continue with --average, or load only"),
-    ([], ["--precision", "float16"], "has not the scale of a loss in float16; expected it. Continue without"),
-    (["--lookahead", "3"], [], "has the state of lookahead; expected none. Continue with --lookahead, or load only")])
+    ([], ["--precision", "float16"], "lacks a loss scale of float16; expected one. Continue without"),
+    (["--lookahead", "3"], [], "has a state of lookahead; expected none. Continue with --lookahead, or load only")])
 def test_a_checkpoint_without_the_parts_of_the_settings_is_rejected(first, then, expected, tmp_path):
     run = [word for word in RUN if word not in ("--precision", "float32")]
     completed(*run[:-4], "--epochs", "0.2", "--checkpoint-dir", tmp_path, *first)

@@ -1,4 +1,4 @@
-// Steps that change what is learned, tried on request.
+// Steps that only whole runs can judge, tried on request: they change what is learned, or the first epoch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,10 +12,11 @@ namespace unstarve {
 namespace {
 
 // Only the accuracy of whole runs shows whether they help.
-std::string not_requested(const LadderContext& context, std::string_view word) {
+std::string not_requested(const LadderContext& context, std::string_view word,
+                          std::string_view why = "changes what the network learns") {
   if (!context.has_network()) return kNoNetwork;
   if (std::ranges::find(context.tried, word) != context.tried.end()) return "";
-  return fmt::format("changes what the network learns; --try {} --val DATA compares the time to an accuracy", word);
+  return fmt::format("{}; --try {} --val DATA compares the time to an accuracy", why, word);
 }
 
 // Fewer updates per sample, at the memory of the small batch.
@@ -111,9 +112,8 @@ Candidates lookahead(const LadderContext&, const Settings& current) {
 constexpr std::string_view kTryResident = "resident";
 
 std::string no_residence(const LadderContext& context, const Settings& current) {
-  if (!context.has_network()) return kNoNetwork;
-  if (std::ranges::find(context.tried, kTryResident) == context.tried.end())
-    return "needs whole runs; --try resident --val DATA compares the time to an accuracy";
+  if (std::string reason = not_requested(context, kTryResident, "the first epoch is slower"); !reason.empty())
+    return reason;
   if (current.train.resident != Residence::kOff) return "already on the device";
   if (current.train.progressive.image_size > 0 || current.train.progressive.augmentation < 1)
     return "image size or augmentation changes during the run";

@@ -272,18 +272,18 @@ void TrainingState::check_parts(const SafetensorsHeader& header, const std::stri
   };
   const std::array<Part, 3> parts{
       {{"a moving average", "average.", average_.has_value(), "--average"},
-       {"the state of lookahead", "lookahead.", lookahead_.has_value(), "--lookahead"},
-       {"the scale of a loss in float16", "loss_scaler.", scaler_.has_value(), "--precision float16"}}};
+       {"a state of lookahead", "lookahead.", lookahead_.has_value(), "--lookahead"},
+       {"a loss scale of float16", "loss_scaler.", scaler_.has_value(), "--precision float16"}}};
   for (const Part& part : parts) {
     const bool found = std::ranges::any_of(
         header.tensors, [&](const StoredTensor& tensor) { return tensor.name.starts_with(part.prefix); });
     if (found == part.expected) continue;
     throw Error(
         ErrorKind::kInput,
-        fmt::format("loading weights {}: the checkpoint has {}{}; expected {}. Continue {} {}, or load only the "
-                    "weights with --weights",
-                    origin, found ? "" : "not ", part.name, found ? "none" : "it", found ? "with" : "without",
-                    part.flag));
+        fmt::format(
+            "loading weights {}: the checkpoint {} {}; expected {}. Continue {} {}, or load only the weights with "
+            "--weights",
+            origin, found ? "has" : "lacks", part.name, found ? "none" : "one", found ? "with" : "without", part.flag));
   }
 }
 
