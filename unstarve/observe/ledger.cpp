@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "unstarve/observe/format.h"
 
@@ -154,11 +156,20 @@ std::string to_table(const Ledger& ledger, int width) {
     line.erase(line.find_last_not_of(' ') + 1);
     table += line + "\n";
   }
+  // Each reason once, with all steps that it is for.
+  std::vector<std::pair<std::string, std::string>> reasons;  // and the names
   for (const Row* row : below) {
     const std::string& text = (*row)[kOutcomeColumn];
     const std::size_t colon = text.find(": ");
-    if (colon != std::string::npos) table += clip("  " + (*row)[0] + ": " + text.substr(colon + 2), columns) + "\n";
+    if (colon == std::string::npos) continue;
+    const std::string reason = text.substr(colon + 2);
+    const auto known = std::ranges::find(reasons, reason, &std::pair<std::string, std::string>::first);
+    if (known == reasons.end())
+      reasons.emplace_back(reason, (*row)[0]);
+    else
+      known->second += ", " + (*row)[0];
   }
+  for (const auto& [reason, names] : reasons) table += "  " + wrap(names + ": " + reason, columns, 2) + "\n";
   append_notes(ledger, columns, table);
   return table;
 }

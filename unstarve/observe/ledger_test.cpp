@@ -96,6 +96,16 @@ TEST_CASE("the table never exceeds its width; long reasons move below it", "[led
   CHECK(all[7].find("the device is the host itself, so there is no copy") != std::string::npos);
 }
 
+TEST_CASE("a reason below the table is shown once for all its steps", "[ledger]") {
+  Ledger ledger = sample();
+  LedgerEntry other = ledger.entries.at(3);
+  other.name = "pinned memory";
+  ledger.entries.insert(ledger.entries.begin() + 4, other);
+  const std::string table = to_table(ledger, 110);
+  CHECK(table.find(", pinned memory: the device is the host itself") != std::string::npos);
+  CHECK(table.find("the device is the host") == table.rfind("the device is the host"));
+}
+
 TEST_CASE("predictions are shown next to the results and scored", "[ledger]") {
   Ledger ledger = sample();
   ledger.entries[1].predicted = {1.5, 1.45, 1.6};  // the result is 1.44 [1.42, 1.46]
