@@ -83,10 +83,11 @@ CurveSection idle_section(const TuneResult& result) {
 }  // namespace
 
 KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned) {
-  if (tuned) return KeptSteps::kFaster;
-  if (over_defaults.pairs > 0) return KeptSteps::kNotFaster;
   const auto any = [&](const auto& matches) { return std::ranges::any_of(ledger.entries, matches); };
-  if (any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; })) return KeptSteps::kInDefaults;
+  const bool any_kept = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
+  if (tuned) return any_kept ? KeptSteps::kFaster : KeptSteps::kFewerFaster;
+  if (over_defaults.pairs > 0) return any_kept ? KeptSteps::kNotFaster : KeptSteps::kFewerNotFaster;
+  if (any_kept) return KeptSteps::kInDefaults;
   const bool measured_any = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kReverted; });
   const bool left_out = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kUndecided; });
   return left_out && !measured_any ? KeptSteps::kNotMeasured : KeptSteps::kNone;
@@ -94,23 +95,27 @@ KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, b
 
 std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults, KeptSteps kept) {
   const auto text = [](const RatioInterval& r) { return format_interval(r.ratio, r.low, r.high); };
-  const char* const wide = ", an interval too wide to decide (more --minutes narrow it)";
+  const char* const wide = ", an interval too wide to decide (a longer --minutes narrows it)";
   const bool below_base = over_base.pairs > 1 && over_base.high < 1;
   const std::string base = text(over_base) + " times the plain settings" +
                            (below_base            ? ", which are faster"
                             : too_wide(over_base) ? wide
                                                   : "");
-  if (kept == KeptSteps::kFaster)
-    return "the kept steps reach " + text(over_defaults) + " times the defaults and " + base;
-  const std::string stay = below_base || kept == KeptSteps::kNotMeasured ? "the defaults stay" : "defaults are best";
+  const bool fewer = kept == KeptSteps::kFewerFaster || kept == KeptSteps::kFewerNotFaster;
+  const std::string compared =
+      fewer ? "no step was kept; the defaults without the slower steps reach " : "the kept steps reach ";
+  if (kept == KeptSteps::kFaster || kept == KeptSteps::kFewerFaster)
+    return compared + text(over_defaults) + " times the defaults and " + base;
+  const bool equal = over_defaults.low >= 1 - kEqual && over_defaults.high <= 1 + kEqual;
+  const bool decided = over_defaults.pairs == 0 || equal || over_defaults.high < 1;
+  const std::string stay =
+      below_base || !decided || kept == KeptSteps::kNotMeasured ? "the defaults stay" : "defaults are best";
   if (kept == KeptSteps::kNotMeasured)
     return stay + ": no step was measured, because --minutes is too short; the defaults reach " + base;
   if (kept == KeptSteps::kNone) return stay + ": no step was kept; the defaults reach " + base;
   if (kept == KeptSteps::kInDefaults) return stay + ": they contain all steps that were kept, and reach " + base;
-  const bool equal = over_defaults.low >= 1 - kEqual && over_defaults.high <= 1 + kEqual;
-  const bool slower = over_defaults.high < 1;
-  return fmt::format("{}: the kept steps reach {} times the defaults{}; the defaults reach {}", stay,
-                     text(over_defaults), equal || slower ? "" : wide, base);
+  return fmt::format("{}: {}{} times the defaults{}; the defaults reach {}", stay, compared, text(over_defaults),
+                     decided ? "" : wide, base);
 }
 
 Undecided undecided(const TuneResult& result) {
@@ -208,8 +213,9 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
       verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults, tuned.tuned)) +
       kept_by_accuracy(result.ledger) + largest_part(result.after);
   if (tuned.reduced_to > 0)
-    result.verdict += fmt::format("; measured with {} samples per step instead of {}, which are too slow for --minutes",
-                                  tuned.reduced_to, options.settings.pipeline.batch.size);
+    result.verdict +=
+        fmt::format("; measured with {} sample{} per step instead of {}, which are too slow for --minutes",
+                    tuned.reduced_to, tuned.reduced_to == 1 ? "" : "s", options.settings.pipeline.batch.size);
   return result;
 }
 

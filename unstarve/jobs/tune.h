@@ -48,10 +48,12 @@ struct TuneResult {
 
 [[nodiscard]] TuneResult run_tune(const TuneOptions& options, const Progress& progress = {});
 
-// Whether steps were kept, and how they compare with the defaults. kNotMeasured: none fitted into the time.
-enum class KeptSteps { kNone, kNotMeasured, kInDefaults, kNotFaster, kFaster };
+// Whether steps were kept, and how they compare with the defaults. kNotMeasured: none fitted into the time. kFewer...:
+// none was kept; the defaults without the steps that made the plain settings slower were compared with the defaults.
+enum class KeptSteps { kNone, kNotMeasured, kInDefaults, kNotFaster, kFaster, kFewerNotFaster, kFewerFaster };
 [[nodiscard]] KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned);
-// One sentence with both ratios. "defaults are best" requires that the plain settings are not faster.
+// One sentence with both ratios. "defaults are best" requires that the plain settings are not faster, and that
+// the comparison with other settings is decided.
 [[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults,
                                      KeptSteps kept);
 

@@ -18,6 +18,7 @@
 #include "unstarve/jobs/ladder/run_comparison.h"
 #include "unstarve/jobs/ladder/subject.h"
 #include "unstarve/jobs/ladder/subject_builder.h"
+#include "unstarve/pipeline/executor/plan_run.h"
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/dataset/notice.h"
 
@@ -37,6 +38,13 @@ constexpr double kLongerShare = 0.1, kLongerSeconds = 5;
 constexpr int kLossBatches = 4;
 // If the loss after equal samples grows by this factor, learning is broken.
 constexpr double kBrokenLoss = 1.5;
+
+DataFacts facts_of(PipelineSpec spec, std::shared_ptr<const Dataset> dataset) {
+  spec.cache = {};
+  RunOptions run;
+  run.usable_cores = read_topology().usable();
+  return plan_run(std::move(spec), std::move(dataset), run).plan.facts;
+}
 
 // Mean loss over the second half of the first `samples` samples, starting from fresh weights.
 double early_loss(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,
@@ -61,7 +69,7 @@ class LadderRun {
   LadderResult run(std::span<const LadderStep> steps) {
     context_.target = options_.target;
     context_.machine = read_machine_facts();
-    context_.encoded = subjects_.dataset()->field_index(FieldKind::kEncodedImage) >= 0;
+    context_.data = facts_of(options_.defaults.pipeline, subjects_.dataset());
     context_.samples = subjects_.dataset()->size();
     context_.host = subjects_.facts();
     context_.starts_processes = !options_.program.empty();
@@ -142,7 +150,7 @@ class LadderRun {
     if (least > (1 + kLongerShare) * options_.seconds + kLongerSeconds)
       emit_notice(
           fmt::format("tune: about {:.0f} s instead of {:.0f}, because a step of {} samples takes {:.2g} s and the "
-                      "plain settings are measured in any case. Use a smaller batch or more --minutes.",
+                      "plain settings are measured in any case. Use a smaller batch or a longer --minutes.",
                       least, options_.seconds, base_.pipeline.batch.size, base_time_.step_s));
   }
 
@@ -323,7 +331,7 @@ class LadderRun {
     first.samples_per_s = comparison.rate_a();
     first.step_ms = comparison.step_ms_a;
     LedgerEntry last;
-    last.name = result_.tuned ? "kept steps on the defaults" : "defaults";
+    last.name = result_.tuned ? "tuned settings" : "defaults";
     last.verdict = Verdict::kFinal;
     last.batch = measured.pipeline.batch.size;
     last.memory_bytes = winner->first().memory_bytes;
@@ -370,7 +378,7 @@ class LadderRun {
 Settings base_of(Settings defaults, const Target& target) {
   Settings base = std::move(defaults);
   if (!target.emulated()) {
-    set_batch(base, kBaseBatch);
+    set_batch(base, std::min(kBaseBatch, base.pipeline.batch.size));
     base.train.precision = Precision::kFloat32;
     base.train.channels_last = false;
     base.train.fused_batch_norm = false;

@@ -19,14 +19,15 @@
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/settings/target.h"
 #include "unstarve/observe/machine.h"
+#include "unstarve/pipeline/plan/facts.h"
 
 namespace unstarve {
 
-// The inputs of a step besides the settings.
+// The inputs of a step in addition to the settings.
 struct LadderContext {
   Target target;
   MachineFacts machine;
-  bool encoded = false;       // samples are encoded images
+  DataFacts data;
   std::uint64_t samples = 0;  // in the dataset
   HostFacts host;
   bool starts_processes = false;     // host settings can be measured

@@ -15,11 +15,26 @@ namespace {
 
 const LadderStep& step(std::string_view name) { return *std::ranges::find(ladder_steps(), name, &LadderStep::name); }
 
-LadderContext context(const std::string& device, bool encoded = true) {
+DataFacts photographs() {
+  DataFacts facts;
+  facts.records = facts.samples = 50'000;
+  facts.encoded = true;
+  facts.label_field = 1;
+  facts.first.header = {.size = {500, 375}};
+  return facts;
+}
+
+DataFacts stored_pixels() {
+  DataFacts facts = photographs();
+  facts.encoded = false;
+  return facts;
+}
+
+LadderContext context(const std::string& device, const DataFacts& data = photographs()) {
   LadderContext context;
   context.target = parse_target(device);
   context.machine.topology.affinity = context.machine.topology.online = 8;
-  context.encoded = encoded;
+  context.data = data;
   context.samples = 50'000;
   context.machine.transparent_huge_pages = "madvise";
   context.host.allocators = {{HeapAllocator::kJemalloc, "/lib/libjemalloc.so.2"}};
@@ -79,7 +94,8 @@ TEST_CASE("a step that does not apply gives the reason") {
   const auto reason = [](std::string_view name, const LadderContext& where, const Settings& settings) {
     return step(name).not_applicable(where, settings);
   };
-  const LadderContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu"), raw = context("cpu", false);
+  const LadderContext emulated = context("emulated:h100-resnet50"), cpu = context("cpu");
+  const LadderContext raw = context("cpu", stored_pixels());
   CHECK_THAT(reason("batch size", emulated, base()), Catch::Contains("batch size"));
   CHECK_THAT(reason("optimiser implementation", emulated, base()), Catch::Contains("no network"));
   CHECK_THAT(reason("uint8 over the bus", emulated, base()), Catch::Contains("any type"));
@@ -91,6 +107,10 @@ TEST_CASE("a step that does not apply gives the reason") {
   Settings thumbnails = base();
   thumbnails.pipeline.operations = training_operations(32, {32, 32});
   CHECK_THAT(reason("crop-only decoding", cpu, thumbnails), Catch::Contains("whole image"));
+  CHECK_THAT(reason("reduced decoding scale", cpu, thumbnails), Catch::Contains("does not resample"));
+  Settings evaluation = base();  // the crop is read through the resize before it
+  evaluation.pipeline.operations = {{"resize", {{"size", {256}}}}, {"center_crop", {{"size", {224}}}}};
+  CHECK(reason("crop-only decoding", cpu, evaluation).empty());
   LadderContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
   CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("1 usable core(s)"));

@@ -217,13 +217,13 @@ TEST_CASE("a time that the base and its comparison exceed is announced before th
   const auto notice =
       std::ranges::find_if(events, [](const std::string& event) { return event.starts_with("tune: about"); });
   REQUIRE(notice != events.end());
-  CHECK_THAT(*notice, Catch::Contains("a step of 32 samples takes 0.") && Catch::Contains("more --minutes"));
+  CHECK_THAT(*notice, Catch::Contains("a step of 32 samples takes 0.") && Catch::Contains("longer --minutes"));
   CHECK(std::ranges::find(events, "best compared with plain settings") > notice);
   CHECK(std::all_of(events.begin(), notice, [](const std::string& event) { return event == "plain settings"; }));
 }
 
 TEST_CASE("base settings disable all optimisations, scale the learning rate and keep the rest of the spec") {
-  const auto data = open_dataset("synthetic:classes=7,images=20,size=32,seed=1");
+  const auto data = open_dataset("synthetic:classes=7,images=400,size=32,seed=1");
   Settings start = default_settings({"p", ""}, *data);
   start.pipeline.execution.memory_limit_mb = 500;
   start.pipeline.execution.cpu_limit = 3;
@@ -247,6 +247,8 @@ TEST_CASE("base settings disable all optimisations, scale the learning rate and 
   CHECK_FALSE(base.train.fused_batch_norm);
   CHECK_FALSE(base.train.winograd);
   CHECK(base.train.precision == Precision::kFloat32);
+  set_batch(start, 8);  // smaller than theirs
+  CHECK(base_of(start, parse_target("cpu")).pipeline.batch.size == 8);
 }
 
 TEST_CASE("for an emulated accelerator, base settings keep batch, element type and network") {
@@ -263,7 +265,7 @@ TEST_CASE("every step copies exactly what its candidates change") {
   LadderContext context;
   context.target = parse_target("cpu");
   context.machine = read_machine_facts();
-  context.encoded = true;
+  context.data.encoded = true;
   context.samples = 1 << 20;
   context.host.allocators = {{HeapAllocator::kMimalloc, "/lib/libmimalloc.so.2"}};
   for (const std::string_view word : words_to_try()) context.tried.emplace_back(word);

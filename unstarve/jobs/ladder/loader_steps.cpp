@@ -5,12 +5,12 @@
 #include <set>
 
 #include "unstarve/jobs/ladder/candidates.h"
+#include "unstarve/pipeline/passes/make_plan.h"
+#include "unstarve/pipeline/plan/consumer.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 namespace {
-
-constexpr const char* kStoredPixels = "samples are stored as pixels";
 
 void copy_pass(const Settings& from, Settings& to, const std::string& pass) {
   const auto& switches = from.pipeline.passes;
@@ -19,6 +19,19 @@ void copy_pass(const Settings& from, Settings& to, const std::string& pass) {
   else
     to.pipeline.passes.erase(pass);
 }
+
+// The reason why the pass would not apply to the data with the current settings; "": it applies.
+std::string why_pass_does_not_apply(const LadderContext& context, const Settings& current, std::string_view pass) {
+  if (!context.data.encoded) return "samples are stored as pixels";
+  PipelineSpec spec = current.pipeline;
+  if (is_enabled(spec, pass)) return "already enabled";
+  spec.passes[std::string(pass)] = true;
+  spec.cache = {};  // a choice that is still open
+  const std::vector<PassNote> notes = make_plan(std::move(spec), context.data, {}).plan.passes;
+  const PassNote& note = *std::ranges::find(notes, pass, &PassNote::name);
+  return note.applied ? "" : note.reason;
+}
+
 void copy_crop_into_decode(const Settings& from, Settings& to) { copy_pass(from, to, "crop_into_decode"); }
 void copy_scale_into_decode(const Settings& from, Settings& to) { copy_pass(from, to, "scale_into_decode"); }
 
@@ -83,12 +96,7 @@ Candidates pinned_memory(const LadderContext&, const Settings& current) {
 
 // Decodes only the cropped part of an image; the pixels are the same.
 std::string no_crop_only_decode(const LadderContext& context, const Settings& current) {
-  if (!context.encoded) return kStoredPixels;
-  if (is_enabled(current.pipeline, "crop_into_decode")) return "already enabled";
-  const std::vector<OpSpec>& operations = current.pipeline.operations;
-  const bool crops =
-      !operations.empty() && operations[0].name != "pad_crop" && operations[0].name.find("crop") != std::string::npos;
-  return crops ? "" : "the first operation reads the whole image";
+  return why_pass_does_not_apply(context, current, "crop_into_decode");
 }
 
 Candidates crop_only_decode(const LadderContext&, const Settings& current) {
@@ -98,12 +106,7 @@ Candidates crop_only_decode(const LadderContext&, const Settings& current) {
 // Decodes JPEGs at 1/2, 1/4 or 1/8 if the crop is at least that much larger than the target. Approximate: the low-pass
 // of the inverse DCT replaces part of the antialiasing filter.
 std::string no_reduced_scale(const LadderContext& context, const Settings& current) {
-  if (!context.encoded) return kStoredPixels;
-  if (is_enabled(current.pipeline, "scale_into_decode")) return "already enabled";
-  const bool reduces = std::ranges::any_of(current.pipeline.operations, [](const OpSpec& operation) {
-    return operation.name == "random_resized_crop" || operation.name == "resize";
-  });
-  return reduces ? "" : "no operation reduces the image size";
+  return why_pass_does_not_apply(context, current, "scale_into_decode");
 }
 
 Candidates reduced_scale(const LadderContext&, const Settings& current) {

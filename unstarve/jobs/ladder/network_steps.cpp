@@ -85,7 +85,7 @@ void copy_layout(const Settings& from, Settings& to) {
 std::string no_fused_batch_norm(const LadderContext& context, const Settings& current) {
   if (!context.has_network()) return kNoNetwork;
   if (current.train.fused_batch_norm) return "already fused";
-  if (!current.train.channels_last) return "only the memory format NHWC has it";
+  if (!current.train.channels_last) return "requires the memory format NHWC";
   const bool half = current.train.precision == Precision::kFloat16;
   return half && !context.target.cuda() ? "float16 has it on a GPU only" : "";
 }
@@ -101,7 +101,7 @@ std::string no_winograd(const LadderContext& context, const Settings& current) {
   if (current.train.winograd) return "already used";
   if (current.train.qat.enabled) return "training for int8 has its own convolutions";
   if (context.target.cuda()) return "on a GPU, cuDNN computes them";
-  if (!current.train.channels_last) return "only the memory format NHWC has it";
+  if (!current.train.channels_last) return "requires the memory format NHWC";
   if (current.train.precision == Precision::kFloat16) return "float32 and bfloat16 only";
   const bool half = current.train.precision == Precision::kBfloat16;
   return half && context.machine.has("amx_bf16") ? "this CPU multiplies bfloat16 faster (AMX)" : "";
