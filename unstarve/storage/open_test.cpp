@@ -236,6 +236,18 @@ TEST_CASE("data that are left out or probably not intended are a notice") {
              Catch::Contains("captions.tar (webdataset): found 60 different texts in 60 records, each a class"));
   CHECK(notices(folder.str("captions.tar#label=none")).empty());
   CHECK(notices(folder.str("classes.tar")).empty());
+  std::string captions_csv = "path,label\n", classes_csv = captions_csv;
+  for (int i = 0; i < 60; ++i) {
+    captions_csv += std::to_string(i) + ".jpg,photo " + std::to_string(i) + "\n";
+    classes_csv += std::to_string(i) + ".jpg,class " + std::to_string(i % 30) + "\n";
+  }
+  folder.write("captions.csv", captions_csv);
+  folder.write("classes.csv", classes_csv);
+  CHECK_THAT(notices(folder.str("captions.csv")),
+             Catch::Contains("captions.csv (") && Catch::Contains("found 60 different texts in 60 records"));
+  CHECK(notices(folder.str("captions.csv#label=none")).empty());
+  CHECK(notices(folder.str("captions.csv#classes=names")).empty());  // the user has decided
+  CHECK(notices(folder.str("classes.csv")).empty());
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ import os
 import struct
 import subprocess
 import tarfile
+import warnings
 
 import numpy as np
 import pytest
@@ -185,3 +186,28 @@ def test_sources_of_a_mixture_agree(tmp_path):
     assert set(labels_of(un.mix([un.open(data, labels=None), un.open(data, labels=None)]))) == {-1}
     with pytest.raises(un.errors.ArgumentError, match="labels"):
         un.mix([un.open(data), un.open(data, labels=None)])
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_captions_in_a_column_are_reported(form, tmp_path):
+    """Texts that differ in most of more than 50 rows: each would be a class."""
+    arrow = pytest.importorskip("pyarrow")
+    files, streams = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.ipc")
+    count = 60
+
+    def written(texts):
+        table, path = arrow.table({"image": [jpeg(1)] * count, "label": texts}), tmp_path / f"x.{form}"
+        if form == "parquet":
+            files.write_table(table, path)
+        else:
+            with streams.new_stream(path, table.schema) as stream:
+                stream.write_table(table)
+        return path
+
+    path = written([f"a photo of {i}" for i in range(count)])
+    with pytest.warns(un.DataWarning, match="found 60 different texts in 60 records, each a class; expected"):
+        un.open(path).batch(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        un.open(path, labels=None).batch(2)
+        un.open(written([f"class {i % 30}" for i in range(count)])).batch(2)

@@ -7,7 +7,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::uint64_t kSpread = 16;  // records besides the first and last of each source
+constexpr std::uint64_t kSpread = 16;  // records in addition to the first and last of each source
 constexpr int kBits = 16;
 constexpr std::array<std::string_view, 4> kParts{"format", "class names", "number, order or sizes of the sources",
                                                  "names or order of shards and records"};

@@ -11,7 +11,7 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
-#include "unstarve/storage/dataset/notice.h"
+#include "unstarve/storage/dataset/caption_notice.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/repairing_index.h"
 
@@ -22,8 +22,6 @@ namespace {
 constexpr int kLocalThreads = 4;
 constexpr int kRemoteThreads = 16;
 constexpr std::size_t kMaxThreads = 256;
-// With fewer different texts, classes of one or two records are plausible.
-constexpr std::size_t kFewTexts = 50;
 
 int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
   const int limit = options.threads > 0 ? options.threads
@@ -118,11 +116,7 @@ void RecordFiles::number_classes() {
                       format_->name(), numbered->stored->name(), named->stored->name());
   }
   labelled_ = numbered != nullptr || named != nullptr;
-  if (names.size() > kFewTexts && names.size() > size() / 2)
-    emit_notice("labels of " + shards_.front()->stored->name() + " (" + format_->name() + "): found " +
-                std::to_string(names.size()) + " different texts in " + std::to_string(size()) +
-                " records, each a class; expected class names that repeat. Use labels=None (YAML: source.labels: none; "
-                "path: #label=none) if they are captions.");
+  report_captions(shards_.front()->stored->name(), format_->name(), names.size(), size());
   if (named != nullptr) return take_names({names.begin(), names.end()});
   if (numbered != nullptr && take_packed_names(classes)) return;
   for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
