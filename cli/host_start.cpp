@@ -35,7 +35,13 @@ constexpr const char* kStarted = "UNSTARVE_STARTED";
 std::optional<HostSettings> host_settings_of(const Command& command, const Arguments& arguments) {
   const auto is_config = [](const Option& option) { return std::string_view(option.name) == "--config"; };
   if (std::string_view(command.name) == "explain") return std::nullopt;
-  if (std::ranges::any_of(command.options, is_config)) return host_settings_from(arguments);
+  if (std::ranges::any_of(command.options, is_config)) {
+    try {
+      return host_settings_from(arguments);
+    } catch (const Error&) {  // the command reads the same file and flags, and lists all faults
+      return std::nullopt;
+    }
+  }
   // `tune` measures other host settings in processes of their own.
   if (std::string_view(command.name) == "tune") return HostSettings();
   return std::nullopt;

@@ -74,7 +74,7 @@ def test_classes_data_and_ranges_are_listed_together(tmp_path):
 
 
 def test_faults_of_all_kinds_of_flags_are_listed_together():
-    """Text that is no number, values out of range, outputs, files, the device and the validation data."""
+    """Text that is not a number, values out of range, outputs, files, the device and the validation data."""
     code, _, errors = finish(start_training(DATA, "--epochs", "many", "--learning-rate", -2, "--batch", "x",
                                             "--report", "/no/such/r.html", "--trace", "/no/such/t.json", "--device",
                                             "cuda:9", "--val", "/no/such/folder", "--weights", "/no/such/weights"))
@@ -82,6 +82,15 @@ def test_faults_of_all_kinds_of_flags_are_listed_together():
     for fault in ('--epochs: found "many"', "train.learning_rate: found -2", '--batch: found "x"', "/no/such/r.html",
                   "/no/such/t.json", "cuda:9", "--val: open /no/such/folder", "open /no/such/weights"):
         assert errors.count(fault) == 1, (fault, errors)
+
+
+def test_faults_of_the_settings_file_do_not_hide_those_of_flags(tmp_path):
+    file = settings_file(tmp_path, "  model: cifar_net\n  classes: many\n  image_size: 32\n")
+    for host in ([], ["--wait-policy", "sometimes"]):
+        code, _, errors = finish(start_training("--config", file, "--epochs", 0, "--report", "/no/such/r.html", *host))
+        assert code == 2
+        for fault in ("train.classes", "--epochs", "/no/such/r.html", *host[:1]):
+            assert fault in errors, (fault, errors)
 
 
 def test_a_graph_on_the_cpu_is_a_fault():

@@ -13,6 +13,7 @@
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/ops/store/store.h"
+#include "unstarve/pipeline/spec/faults.h"
 #include "unstarve/pipeline/spec/pass_switches.h"
 #include "unstarve/pipeline/spec/spec_nodes.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
@@ -29,21 +30,21 @@ template <class... Args>
 class RangeChecks {
  public:
   // `path`: of the mapping, with a dot at its end; empty for the root.
-  explicit RangeChecks(std::string path = "") : path_(std::move(path)) {}
+  explicit RangeChecks(Faults& faults, std::string path = "") : faults_(faults), path_(std::move(path)) {}
 
   template <class T>
   void node(const char* key, const T& value, const NodeInfo& info) const {
-    check(path_ + key, value, info);
+    faults_.collect([&] { check(path_ + key, value, info); });
   }
   template <class Visit>
   void map(const char* key, const NodeInfo&, const Visit& visit) const {
-    const RangeChecks inner(path_ + key + ".");
+    const RangeChecks inner(faults_, path_ + key + ".");
     visit(inner);
   }
   template <class Visit>
   void sources(const char* key, const std::vector<SourceSpec>& sources, const NodeInfo&, const Visit& visit) const {
     for (std::size_t i = 0; i < sources.size(); ++i) {
-      const RangeChecks inner(fmt::format("{}[{}].", key, i));
+      const RangeChecks inner(faults_, fmt::format("{}[{}].", key, i));
       visit(inner, sources[i]);
     }
   }
@@ -81,6 +82,7 @@ class RangeChecks {
     return fmt::format("{} to {}", *info.minimum, *info.maximum);
   }
 
+  Faults& faults_;
   std::string path_;
 };
 
@@ -196,7 +198,7 @@ void check_cache(const CacheSpec& cache) {
 
 // Constructs every operation for every epoch in which it changes. `make`: make_operation() or make_batch_operation().
 template <class Make>
-void check_operations(const char* node, const std::vector<OpSpec>& operations, const Make& make) {
+void check_operations(const char* node, const std::vector<OpSpec>& operations, const Make& make, Faults& faults) {
   for (std::size_t i = 0; i < operations.size(); ++i) {
     std::string in_epoch;
     try {
@@ -207,7 +209,7 @@ void check_operations(const char* node, const std::vector<OpSpec>& operations, c
         (void)make(at_epoch(operations[i], epoch));
       }
     } catch (const Error& error) {
-      fail(fmt::format("{}[{}]{}", node, i, in_epoch), "{}", error.what());
+      faults.collect([&] { fail(fmt::format("{}[{}]{}", node, i, in_epoch), "{}", error.what()); });
     }
   }
 }
@@ -215,21 +217,26 @@ void check_operations(const char* node, const std::vector<OpSpec>& operations, c
 }  // namespace
 
 void check_spec(const PipelineSpec& spec) {
-  check_normalisation(spec.output.normalisation);
-  const RangeChecks ranges;
+  Faults faults(ErrorKind::kArgument);
+  faults.collect([&] { check_normalisation(spec.output.normalisation); });
+  const RangeChecks ranges(faults);
   visit_spec(ranges, spec);
-  check_sources(spec);
-  check_batch(spec);
-  check_device(spec.device);
-  check_cache(spec.cache);
-  check_pass_switches(spec);
-  check_operations("operations", spec.operations, make_operation);
-  check_operations("batch_operations", spec.batch_operations, make_batch_operation);
-  try {
-    const Storer storer(spec.output);
-  } catch (const Error& error) {
-    fail("output", "{}", error.what());
-  }
+  check_operations("operations", spec.operations, make_operation, faults);
+  check_operations("batch_operations", spec.batch_operations, make_batch_operation, faults);
+  faults.collect([&] { check_pass_switches(spec); });
+  faults.throw_if_any();  // the following checks combine values, which are in their ranges
+  faults.collect([&] { check_sources(spec); });
+  faults.collect([&] { check_batch(spec); });
+  faults.collect([&] { check_device(spec.device); });
+  faults.collect([&] { check_cache(spec.cache); });
+  faults.collect([&] {
+    try {
+      const Storer storer(spec.output);
+    } catch (const Error& error) {
+      fail("output", "{}", error.what());
+    }
+  });
+  faults.throw_if_any();
 }
 
 std::optional<std::uint32_t> size_changes_from(const PipelineSpec& spec) {

@@ -1,6 +1,7 @@
 #include "unstarve/pipeline/spec/spec_yaml.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <yaml-cpp/yaml.h>
 
 #include <cmath>
@@ -224,7 +225,7 @@ class Reader {
     std::vector<double> numbers(value.begin(), value.end());
     map_.get(key, numbers);
     if (numbers.size() != value.size())
-      map_.fail(key, fmt::format("found {} numbers; expected 3, one per channel", numbers.size()));
+      map_.fail(key, fmt::format("found [{}]; expected 3 numbers, one per channel", fmt::join(numbers, ", ")));
     for (std::size_t c = 0; c < value.size(); ++c) value[c] = static_cast<float>(numbers[c]);
   }
   void read(const char* key, Size& size) {

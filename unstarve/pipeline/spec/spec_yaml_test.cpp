@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/pipeline/spec/yaml_map.h"
 
@@ -111,7 +112,7 @@ TEST_CASE("errors name path, line, found and expected values") {
   CHECK_THROWS_WITH(read("batch: {sise: 3}"),
                     Catch::Contains("p.yaml.batch.sise") && Catch::Contains("known keys: bucket, last, pad, size"));
   CHECK_THROWS_WITH(read("output: {type: int7}"), Catch::Contains("found \"int7\"") && Catch::Contains("bfloat16"));
-  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("found 2 numbers; expected 3"));
+  CHECK_THROWS_WITH(read("output: {mean: [1, 2]}"), Catch::Contains("found [1, 2]; expected 3 numbers"));
   CHECK_THROWS_WITH(read("device: {operations: gpu}"),
                     Catch::Contains("p.yaml.device.operations: line 1: found \"gpu\"; expected one of host, device"));
   CHECK_THROWS_WITH(read("device: {decode: nvjpeg}"),
@@ -122,6 +123,21 @@ TEST_CASE("errors name path, line, found and expected values") {
   CHECK_THROWS_WITH(read("batch: 3"), Catch::Contains("expected a mapping"));
   CHECK_THROWS_WITH(read("a: [1, 2"), Catch::Contains("not YAML"));
   CHECK_THROWS_AS(read("order: {seed: -1}"), Error);
+}
+
+TEST_CASE("values out of range and faulty operations are listed together") {
+  const std::string text =
+      "source: {path: photos}\n"
+      "operations:\n"
+      "  - random_resized_crop: {size: -3}\n"
+      "  - horizontal_flop\n"
+      "  - rotation: {degrees: 400}\n"
+      "batch: {size: -16}\n"
+      "execution: {threads: -1}\n";
+  const std::string message = testing::error_message([&] { return read_spec_document(text, "p.yaml"); });
+  for (const char* const node : {"operations[0]: line 3", "operations[1]: line 4", "operations[2]: line 5",
+                                 "batch.size: line 6", "execution.threads: line 7"})
+    CHECK_THAT(message, Catch::Contains(std::string("p.yaml.") + node));
 }
 
 TEST_CASE("all faults of a pipeline are listed, a line each") {
