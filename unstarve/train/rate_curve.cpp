@@ -52,11 +52,10 @@ double ceiling_of(const RateSweep& sweep, std::span<const SmoothedLoss> smoothed
   return learns ? sweep.chance_loss : std::numeric_limits<double>::infinity();
 }
 
-// Of the points from `start` on. Losses above `ceiling` count as `ceiling`.
+// Of the points from `start` on. For the descent, losses above `ceiling` count as `ceiling`.
 void set_slopes(std::span<SmoothedLoss> smoothed, std::size_t start, double ceiling) {
   std::vector<double> logs;  // of the rates
   for (const SmoothedLoss& point : smoothed) logs.push_back(std::log(point.rate));
-  const auto loss_at = [&](std::size_t i) { return std::min(smoothed[i].loss, ceiling); };
   for (std::size_t i = start; i < logs.size(); ++i) {
     const auto first = logs.begin() + static_cast<std::ptrdiff_t>(start);
     const auto after = std::lower_bound(first, logs.end(), logs[i] + kSlopeReach);
@@ -64,7 +63,10 @@ void set_slopes(std::span<SmoothedLoss> smoothed, std::size_t start, double ceil
     if (after == logs.end() || before == first) continue;
     const auto high = static_cast<std::size_t>(after - logs.begin());
     const auto low = static_cast<std::size_t>(before - logs.begin()) - 1;
-    smoothed[i].slope = (loss_at(high) - loss_at(low)) / (logs[high] - logs[low]) * std::numbers::ln10;
+    const double decades = (logs[high] - logs[low]) / std::numbers::ln10;
+    const double before_loss = smoothed[low].loss, after_loss = smoothed[high].loss;
+    smoothed[i].slope = (after_loss - before_loss) / decades;
+    smoothed[i].descent = (std::min(after_loss, ceiling) - std::min(before_loss, ceiling)) / decades;
   }
 }
 
@@ -131,7 +133,7 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
         smoothed[lowest]);
 
   const auto steepest = std::ranges::min_element(
-      inner, [&](std::size_t a, std::size_t b) { return *smoothed[a].slope < *smoothed[b].slope; });
+      inner, [&](std::size_t a, std::size_t b) { return *smoothed[a].descent < *smoothed[b].descent; });
   double before = smoothed[*steepest].loss;
   for (std::size_t i = start; i < *steepest; ++i) before = std::max(before, smoothed[i].loss);
   before = std::min(before, ceiling_of(sweep, std::span(smoothed).subspan(start)));

@@ -50,7 +50,8 @@ struct RateSweep {
 struct SmoothedLoss {
   double rate = 0;
   double loss = 0;
-  std::optional<double> slope{};  // none near both ends
+  std::optional<double> slope{};    // per tenfold rate; none near both ends
+  std::optional<double> descent{};  // the slope if losses above chance count as chance, once the network learns
 };
 
 // One for each point. Precondition: rates are positive and rise, losses are finite.

@@ -88,6 +88,20 @@ TEST_CASE("smoothing keeps constants and straight lines, at any spacing") {
   CHECK(slopes > 30);
 }
 
+TEST_CASE("above chance the slope is that of the loss; for the descent such losses are chance") {
+  RateSweep sweep = sweep_of({}, {});
+  sweep.chance_loss = 2;  // the plateau is above it
+  const auto highest = [](const std::vector<SmoothedLoss>& points, auto member) {
+    double found = 0;
+    for (const SmoothedLoss& point : points)
+      if (point.loss > 2.1) found = std::max(found, (point.*member).value_or(0));
+    return found;
+  };
+  const auto smoothed = smoothed_losses(sweep);
+  CHECK(highest(smoothed, &SmoothedLoss::slope) > 1);
+  CHECK(highest(smoothed, &SmoothedLoss::descent) < 0.7);  // from the minimum of 1.3 to 2 at most
+}
+
 TEST_CASE("the first smoothed loss is the first loss, later ones forget it with the rate") {
   std::vector<RatePoint> points;
   for (int i = 0; i < 30; ++i) points.push_back({std::exp(0.2 * i), i == 0 ? 1.0 : 0.0});
