@@ -1,5 +1,6 @@
 #pragma once
-// What the program prints besides results: errors, notices, and a progress bar on standard error if that is a terminal.
+// What the program prints in addition to results: errors, notices, and a progress bar on standard error if that
+// is a terminal.
 //
 // Threads: one. The destructor erases the bar.
 // The remaining time is extrapolated from the progress since the first call, so that work done by an earlier run does

@@ -36,7 +36,7 @@ class Run:
         start: time.monotonic() at which the run, with the build, began.
         deadline: The same clock, at which everything ends.
         out: The file of the result.
-        facts: What the result says besides.
+        facts: More keys of the result.
     """
 
     def __init__(self, build: Path, start: float, deadline: float, out: Path, facts: dict) -> None:

@@ -90,8 +90,8 @@ void end_after_loss(const StopOnSignal& signals, bool json, const std::string& m
 DawnbenchAuthor author_from(const Arguments& arguments) {
   const auto fail = [](const char* text) { throw Error(ErrorKind::kArgument, text); };
   const bool written = arguments.has("--dawnbench");
-  if (arguments.has("--author") && !written) fail("--author: found no --dawnbench; expected both");
-  if (written && !arguments.has("--val")) fail("--dawnbench: found no validation data; expected both. Pass --val");
+  if (arguments.has("--author") && !written) fail("--author: found without --dawnbench; expected --dawnbench FILE too");
+  if (written && !arguments.has("--val")) fail("--dawnbench: found no validation data; expected --val DATA too");
   if (written && arguments.has("--resume"))
     fail("--dawnbench: found --resume; expected a run from its beginning, whose times are all known");
   return dawnbench_author(arguments.text("--author"));

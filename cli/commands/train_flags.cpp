@@ -79,7 +79,7 @@ struct FlagReader {
       if (status != std::errc() || end != text.data() + text.size()) reject(field, text, "a number");
       value = number;
     } else if constexpr (std::is_integral_v<T>) {
-      value = static_cast<T>(arguments.integer(field.flag, 0, 0, std::is_same_v<T, int> ? 1LL << 31 : 1LL << 62));
+      value = static_cast<T>(arguments.integer(field.flag, 0, 0, std::is_same_v<T, int> ? (1LL << 31) - 1 : 1LL << 62));
     }
   }
 };

@@ -103,7 +103,7 @@ def check_channels(what: str, values: Iterable[float]) -> list[float]:
     except TypeError:
         raise ArgumentError(f"{what}: found {values!r}; expected three numbers, one per channel") from None
     if len(found) != 3:
-        raise ArgumentError(f"{what}: found {len(found)} numbers; expected three, one per channel")
+        raise ArgumentError(f"{what}: found {list(found)!r}; expected three numbers, one per channel")
     try:
         numbers = [float(value) for value in found]
     except (TypeError, ValueError):

@@ -33,7 +33,7 @@ _ARGUMENTS = {
     "probability": "p",
     "filter.classes": "labels, with class names or numbers",
 }
-# What to use instead of a name of torch or torchvision.
+# What to use instead of a name of torch or torchvision; "": nothing, as batches are float32 tensors by default.
 _NAMES = {
     "ImageFolder": "un.open(folder)",
     "image_folder": "un.open(folder)",
@@ -52,6 +52,7 @@ _NAMES = {
     "WeightedRandomSampler": "the step weights(weights)",
     "DistributedSampler": "the step shard()",
     "hflip": "horizontal_flip()",
+    "random_flip": "horizontal_flip()",
     "vflip": "vertical_flip()",
     "random_horizontal_flip": "horizontal_flip()",
     "random_vertical_flip": "vertical_flip()",
@@ -69,8 +70,8 @@ _NAMES = {
     "as_numpy_iterator": "batch(size), which returns a loader to iterate over",
     "to": "to_torch(device), after batch()",
     "cuda": "to_torch('cuda'), after batch()",
-    "to_tensor": "nothing: batches are float32 by default; see output()",
-    "ToTensor": "nothing: batches are float32 by default; see output()",
+    "to_tensor": "",
+    "ToTensor": "",
     "Normalize": "normalize(mean, std)",
 }
 
@@ -78,7 +79,8 @@ _NAMES = {
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns the end of a message about an unknown name: what to use instead, or ""."""
     if name in _NAMES:
-        return f". Use {_NAMES[name]}."
+        use = _NAMES[name]
+        return f". Use {use}." if use else ". Leave it out: batches are float32 by default; see output()."
     by_lower = {one.lower(): one for one in known if not one.startswith("_")}
     close = difflib.get_close_matches(name.lower(), by_lower, 1, 0.6)
     return f". Did you mean {by_lower[close[0]]!r}?" if close else ""
@@ -135,4 +137,4 @@ def unknown_argument(function: str, name: str, value: Any, known: list[str],
 
 def shown_value(name: str, value: Any) -> str:
     """Returns an argument as a call has it, or its name if the value is long."""
-    return f"{name}={value!r}" if isinstance(value, bool | int | float | str | tuple) else name
+    return f"{name}={value!r}" if isinstance(value, bool | int | float | str | tuple | None) else name

@@ -24,7 +24,7 @@ TEST_CASE("base64 is that of RFC 4648, in both directions") {
   }
 }
 
-TEST_CASE("other text is no base64") {
+TEST_CASE("other text is not base64") {
   for (const char* text : {"Zg=", "Zg", "Z===", "Zm9v====", "Zm9v\n", "Zm9*", "=m9v"}) {
     CAPTURE(text);
     CHECK_FALSE(from_base64(text));

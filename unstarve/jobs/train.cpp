@@ -104,7 +104,7 @@ OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
   faults.collect([&] {
     if (options.target > 0 && !has_source(options.validation))
       throw Error(ErrorKind::kArgument,
-                  "train: found a target accuracy but no validation data; expected both. Pass --val");
+                  "train: found a target accuracy but no validation data; expected --val DATA too");
   });
   faults.collect([&] {
     run.resumed = file_to_resume(options);
@@ -166,7 +166,7 @@ void show_progress(const TrainHistory& history, const TrainPlan& plan, double ep
   const TrainPoint& point = history.points.back();
   const double by_time = plan.minutes > 0 ? point.seconds / (60 * plan.minutes) : 0;
   const double by_steps = plan.steps > 0 ? static_cast<double>(point.step) / static_cast<double>(plan.steps) : 0;
-  progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} img/s  waiting {:.0f} %{}", epochs, point.loss,
+  progress(fmt::format("epoch {:.1f}  loss {:.3f}  {:.0f} images/s  waiting {:.0f} %{}", epochs, point.loss,
                        point.samples_per_s, 100 * point.wait_share,
                        history.evaluations.empty()
                            ? ""

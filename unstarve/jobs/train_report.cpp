@@ -67,18 +67,18 @@ std::string phases_text(const TrainResult& r) {
   std::string text;
   for (const PhaseTimes& phase : r.phases) {
     text += fmt::format("phase     {}", to_text(phase.phase));
-    if (phase.steps > 0) text += fmt::format(": {:.1f} s, {:.0f} img/s", phase.seconds, phase.samples_per_s());
+    if (phase.steps > 0) text += fmt::format(": {:.1f} s, {:.0f} images/s", phase.seconds, phase.samples_per_s());
     if (phase.accuracy) text += fmt::format(", accuracy {:.2f} %", 100 * *phase.accuracy);
     text += phase.steps > 0 ? "\n" : ": not in this run\n";
   }
   if (!r.effect) return text;
   const ProgressiveEffect& e = *r.effect;
-  return text +
-         fmt::format(
-             "schedules {:.1f} s of training; without them an estimated {:.1f} s, at {:.0f} img/s ({}). Saved by image "
-             "size: {:.1f} s, augmentation: {:.1f} s, samples: {:.1f} s\n",
-             e.seconds, e.seconds_without, e.full_rate, e.full_rate_measured ? "measured" : "estimated",
-             e.saved_by_image_size, e.saved_by_augmentation, e.saved_by_samples);
+  return text + fmt::format(
+                    "schedules {:.1f} s of training; without them an estimated {:.1f} s, at {:.0f} images/s ({}). "
+                    "Saved by image "
+                    "size: {:.1f} s, augmentation: {:.1f} s, samples: {:.1f} s\n",
+                    e.seconds, e.seconds_without, e.full_rate, e.full_rate_measured ? "measured" : "estimated",
+                    e.saved_by_image_size, e.saved_by_augmentation, e.saved_by_samples);
 }
 
 nlohmann::ordered_json progressive_json(const TrainResult& r) {
@@ -244,7 +244,7 @@ CurveSection progressive_section(const TrainResult& r) {
 std::string to_text(const TrainResult& r) {
   const TrainHistory& h = r.history;
   std::string text =
-      fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} img/s, waiting {:.1f} %\n",
+      fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} images/s, waiting {:.1f} %\n",
                   r.settings.train.model, r.settings.train.device, r.epochs, h.steps, r.settings.pipeline.batch.size,
                   h.seconds, static_cast<double>(h.samples) / h.seconds, 100 * h.wait_seconds / h.seconds);
   if (r.ranks > 1) {

@@ -259,7 +259,8 @@ SafetensorsHeader parse_safetensors(std::span<const std::uint8_t> file, const st
   std::uint64_t json_bytes = 0;
   for (std::size_t i = 0; i < kPrefix; ++i) json_bytes |= static_cast<std::uint64_t>(file[i]) << (8 * i);
   if (json_bytes > kMaxHeaderBytes || json_bytes > file.size() - kPrefix) {
-    throw bad(origin, fmt::format("the header declares {} bytes, but the file has {} (is it a safetensors file?)",
+    throw bad(origin, fmt::format("the header declares {} bytes, but the file has {}; expected a safetensors file. In "
+                                  "Python, unstarve.weights.convert() converts files of torch.save()",
                                   json_bytes, file.size()));
   }
   const auto json = file.subspan(kPrefix, json_bytes);

@@ -106,7 +106,7 @@ TEST_CASE("the order of safetensors data may differ from the order of names") {
 TEST_CASE("inconsistent safetensors are rejected with the reason") {
   using Catch::Contains;
   CHECK_THAT(error_message(""), Contains("too short"));
-  CHECK_THAT(error_message(std::string(8, '\xff') + "{}"), Contains("is it a safetensors file"));
+  CHECK_THAT(error_message(std::string(8, '\xff') + "{}"), Contains("expected a safetensors file"));
   CHECK_THAT(error_message(with_header("[1]      ")), Contains("does not start with"));
   CHECK_THAT(error_message(with_header("{\"a\":")), Contains("not valid JSON"));
   CHECK_THAT(error_message(with_header("{}", "1")), Contains("1 bytes follow the last tensor"));

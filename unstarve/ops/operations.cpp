@@ -12,6 +12,7 @@
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/suggestion.h"
+#include "unstarve/ops/batch/batch_operation.h"
 
 namespace unstarve {
 
@@ -70,6 +71,11 @@ std::unique_ptr<Operation> make_operation(const OpSpec& spec) {
     if (info.name == spec.name) return info.make(spec.params);
     known.push_back(info.name);
   }
+  if (std::ranges::find(batch_operations(), spec.name, &BatchOperationInfo::name) != batch_operations().end())
+    throw argument_error(
+        "'{}' is an operation on batches; expected an operation on images. Use batch_operations (YAML) "
+        "or batch_operation() (Python).",
+        spec.name);
   throw argument_error("unknown operation '{}'; known: {}{}", spec.name, fmt::join(known, ", "),
                        suggestion(spec.name, known));
 }

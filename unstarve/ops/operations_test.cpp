@@ -251,6 +251,7 @@ TEST_CASE("invalid operations and parameters are rejected with the expected valu
   rejected({"rand_augment", {{"magnitude", {10}}, {"num_magnitude_bins", {10}}}},
            "parameter 'magnitude' is [10]; expected 0 to 9, as num_magnitude_bins is 10");
   rejected({"trivial_augment", {{"num_magnitude_bins", {1}}}}, "expected an integer from 2 to 1000");
+  rejected({"mixup", {}}, "'mixup' is an operation on batches; expected an operation on images. Use batch_operations");
 }
 
 }  // namespace

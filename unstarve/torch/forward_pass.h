@@ -25,7 +25,7 @@ class ForwardPass {
   void prepare(const Staging::Current& batch);
   // In float32; the weighted means of those of all views (views.h).
   [[nodiscard]] torch::Tensor logits(const Staging::Current& batch, TestAugmentation views = TestAugmentation::kNone);
-  // Tensors besides the batch and the network that the latest logits() read; later calls may replace them.
+  // Tensors in addition to the batch and the network that the latest logits() read; later calls may replace them.
   [[nodiscard]] std::vector<torch::Tensor> constants() const { return normalise_.constants(); }
 
  private:

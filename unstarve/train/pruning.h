@@ -2,7 +2,7 @@
 // Magnitude pruning during training: which weights become zero, and when. The tensors: torch/updates/pruner.h.
 //
 // Layers:   the weights of convolutions and linear layers. Dense remain the first convolution, the last linear layer,
-//           depthwise convolutions, and with a pattern layers whose input channels are no multiple of M.
+//           depthwise convolutions, and with a pattern layers whose input channels are not a multiple of M.
 // Weights:  of each layer the smallest ones by magnitude, so that all layers have the same sparsity. With the pattern
 //           N:M at most M - N of each M consecutive input channels, of one filter at one position of its kernel: the
 //           form of sparse tensor cores. The smallest of these candidates become zero first, and all of them in the

@@ -14,8 +14,8 @@ void check_options(const RateSweepOptions& options) {
   if (options.from > 0 && options.from < options.to && std::isfinite(options.to) && options.updates >= 2) return;
   throw Error(
       ErrorKind::kArgument,
-      fmt::format("learning-rate sweep: found {} updates from {} to {}; expected two or more, and rates above 0 "
-                  "that rise",
+      fmt::format("learning-rate sweep: found {} updates from {} to {}; expected two or more (--steps), and rates "
+                  "above 0 that rise (--from below --to)",
                   options.updates, options.from, options.to));
 }
 

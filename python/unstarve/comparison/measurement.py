@@ -97,7 +97,7 @@ class Comparison:
     def to_text(self) -> str:
         """The headline and the table."""
         cells = [("", "images/s", "unstarve is faster by", "from the second epoch on")]
-        cells += [(f"{row.name}{', ' * bool(row.settings)}{row.settings}", f"{row.rate:.0f}",
+        cells += [(f"{row.name}{', ' * bool(row.settings)}{row.settings}", f"{row.rate:,.0f}".replace(",", " "),
                    str(row.times or ""), str(row.times_later or "")) for row in self.rows]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
         lines = [self.headline, *[self.note] * bool(self.note), ""]

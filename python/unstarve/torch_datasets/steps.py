@@ -23,7 +23,7 @@ class Operation(NamedTuple):
 
 
 class Key(NamedTuple):
-    """What the random numbers of a sample depend on, besides the position of an operation."""
+    """What the random numbers of a sample depend on, in addition to the position of an operation."""
 
     seed: int
     epoch: int

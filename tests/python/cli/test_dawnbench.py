@@ -52,7 +52,7 @@ def test_without_a_price_and_an_author_the_entry_has_no_cost(tmp_path):
 
 @pytest.mark.parametrize(("options", "message"), [
     (["--dawnbench", "entry"], "--dawnbench: found no validation data"),
-    (["--author", "Ada <a@b>"], "--author: found no --dawnbench"),
+    (["--author", "Ada <a@b>"], "--author: found without --dawnbench"),
     (["--dawnbench", "entry", "--val", "x", "--author", "Ada"], '--author: found "Ada"; expected a name and'),
     (["--dawnbench", "entry", "--val", "x", "--resume", "run"], "--dawnbench: found --resume"),
     (["--dawnbench", "no/such/entry", "--val", "x"], "no/such/entry"),

@@ -134,7 +134,7 @@ def test_wrong_requests_are_rejected():
     done = run("batch-find", DATA, *NETWORK, "--from", 64, "--to", 32)
     assert done.returncode == 2 and "1 <= --from <= --to" in done.stderr
     done = run("lr-find", DATA, *NETWORK, "--from", 1, "--to", 0.1)
-    assert done.returncode == 2 and "expected two or more, and rates above 0 that rise" in done.stderr
+    assert done.returncode == 2 and "and rates above 0 that rise (--from below --to)" in done.stderr
     for verb in ("lr-find", "batch-find"):
         done = run(verb, DATA, "--device", "emulated:h100-resnet50")
         assert done.returncode == 2 and "cannot train" in done.stderr

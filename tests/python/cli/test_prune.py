@@ -141,7 +141,7 @@ def test_half_of_the_weights_are_sufficient_for_nearly_the_same_accuracy(tmp_pat
     (["--prune", "0.6", "--prune-pattern", "2:4"], "found 2:4 with the sparsity 0.6; expected 0.5, which follows"),
     (["--prune", "0.5", "--prune-ramp", "0.6,0.1"], "train.prune.sparsity_ramp: found 0.6, 0.1; expected two shares"),
     (["--prune-pattern", "1:5"], "found no layer that can be pruned"),
-    (["--prune-pattern", "1:5"], "features.1.0.weight: 32 input channels, no multiple of 5"),
+    (["--prune-pattern", "1:5"], "features.1.0.weight: 32 input channels, not a multiple of 5"),
 ])
 def test_errors_have_the_reason(options, message):
     code, _, errors = finish(start_training(DATA, *RUN, *ONE, *options))

@@ -101,7 +101,7 @@ def without(name):
 
 
 INCONSISTENT = {
-    "no base64": (set_graph("!"), "found text in unstarve.graph that is no base64; expected an ONNX file"),
+    "no base64": (set_graph("!"), "found text in unstarve.graph that is not base64; expected an ONNX file"),
     "empty": (set_graph(""), "read 'unstarve.graph': found no graph; expected an ONNX model"),
     "no ONNX": (set_graph("Z2FyYmFnZQ=="), "read 'unstarve.graph': "),
     "cut": (cut_graph, "a field declares"),

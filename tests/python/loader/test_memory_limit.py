@@ -111,7 +111,8 @@ def test_a_loop_that_holds_batches_uses_the_memory_that_a_cache_does_not_need(tm
     (100, r"options\(memory_limit\) in bytes: found 100; expected 1000000 or more"),
     ("1 gigabyte", r"options\(memory_limit\): found '1 gigabyte'; expected a size of 1MB or more with its unit"),
     ("0.5MB", "expected a size of 1MB or more"),
-    ("2MB", r"expected at least (\d+): .*; a smaller batch needs less; in Python options\(memory_limit=\"\1MB\"\)"),
+    ("2MB", r"expected at least (\d+): .*; a smaller batch needs less\. Set it by --memory-limit \1MB, in Python by "
+            r"options\(memory_limit=\"\1MB\"\)"),
     (2 * MB, r"execution.memory_limit_mb: 2; expected at least \d+: 2 batches of 4.9 MB"),
 ])
 def test_a_memory_limit_below_the_minimum_is_rejected(limit, message):

@@ -83,7 +83,7 @@ NOT = {
         "generators are seeded for every sample, so that augmentation does not depend on which worker makes it",
     "batches dealt to the workers in turn":
         "a sample is made by whoever is free: test_a_slow_sample_delays_only_its_own_batch has that instead",
-    "tensors collated in workers are in shared memory": "batches lie in an arena of unstarve.workers.transport",
+    "tensors collated in workers are in shared memory": "batches are in an arena of unstarve.workers.transport",
     "convolutions and threads after a fork": "helpers are spawned, never forked",
     "DataPipes": "deprecated by torch; rejected by name, test_data_pipes_are_rejected",
     "NumPy's states from torch's generator function": "a function inside torch; ours are in workers/seeding.py",

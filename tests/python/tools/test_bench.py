@@ -131,7 +131,7 @@ def test_the_last_message_of_an_exited_child_is_reported():
         child("import sys; print('no such library', file=sys.stderr); sys.exit(3)")
 
 
-def test_crop_boxes_lie_inside_and_cover_the_allowed_areas():
+def test_crop_boxes_are_inside_and_cover_the_allowed_areas():
     draw = random.Random(1)
     areas = []
     for width, height in [(500, 375), (64, 900), (1, 1), (224, 224)]:

@@ -16,7 +16,7 @@ PACKAGES = "[build]\ng++   # compiler\ncmake\n[test]\nzstd\n"
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree with the script and short lists; `bin` is all of $PATH besides coreutils and the like."""
+    """A tree with the script and short lists; `bin` is all of $PATH in addition to coreutils and the like."""
     (tmp_path / "tools").mkdir()
     for name in ("setup.sh", "venv.sh", "download_size.py"):
         shutil.copy(ROOT / "tools" / name, tmp_path / "tools" / name)

@@ -11,7 +11,7 @@
 namespace unstarve {
 
 struct DecodeRequest {
-  // A part of the upright full-size image; must lie within it. Width 0: the whole image.
+  // A part of the upright full-size image; must be within it. Width 0: the whole image.
   Rect crop;
   // 1, 2, 4 or 8: each side becomes ceil(side / reduction) of the whole image. With a crop, the result has the reduced
   // columns floor(crop.x / reduction) up to ceil((crop.x + crop.width) / reduction), and rows likewise. Only JPEG

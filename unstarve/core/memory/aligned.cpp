@@ -25,7 +25,7 @@ constexpr bool kMaps = UNSTARVE_ASAN == 0;
 
 bool is_mapped(std::size_t bytes) { return kMaps && !kGuarded && bytes >= AlignedBytes::kMapped; }
 
-// Requests huge pages for those that lie completely within the block, so that the block maps no extra memory.
+// Requests huge pages for those that are completely within the block, so that the block maps no extra memory.
 void request_huge_pages(void* memory, std::size_t bytes) {
   constexpr std::uintptr_t kHuge = std::uintptr_t{2} << 20;  // of x86-64, and of 64-bit ARM with pages of 4 KiB
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);

@@ -22,7 +22,7 @@ class CacheFetch {
     constexpr std::ptrdiff_t kLine = 64;
     if (next_ == end_) return;
     __builtin_prefetch(next_, /*rw=*/0, /*locality=*/3);
-    // Ends with the last byte, which may lie in one more line than the length suggests.
+    // Ends with the last byte, which may be in one more line than the length suggests.
     next_ = end_ - next_ > kLine ? next_ + kLine : next_ + 1 == end_ ? end_ : end_ - 1;
   }
   // Fetches all remaining lines.

@@ -12,7 +12,7 @@
 
 namespace unstarve {
 
-// What probes know of a process besides its ProcessUse.
+// What probes know of a process in addition to its ProcessUse.
 struct RankFacts {
   RankNumbers numbers;
   PythonStacks stacks;

@@ -96,7 +96,7 @@ class KinetoReader {
  private:
   struct Time {
     std::optional<std::int64_t> ns;
-    std::string found{};  // the text that is no number; empty: the event has none
+    std::string found{};  // the text that is not a number; empty: the event has none
   };
   struct Args {
     std::int64_t device = -1, bytes = 0, external = -1, reserved = 0, device_type = 0, memory_device = -1;

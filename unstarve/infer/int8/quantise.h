@@ -27,7 +27,7 @@ namespace unstarve::infer {
 [[nodiscard]] std::vector<std::size_t> quantisable_layers(const Graph& graph);
 // Those of them that are Gemm or MatMul.
 [[nodiscard]] std::vector<std::size_t> linear_layers(const Graph& graph);
-// The axis of a layer's weights along which output channels lie.
+// The axis of the output channels of a layer's weights.
 [[nodiscard]] std::size_t channel_axis(const Node& layer);
 // Whether an operator other than a layer reads quantised activations too, where there are any.
 [[nodiscard]] bool reads_quantised(OpKind kind);

@@ -64,7 +64,7 @@ FiguresTable figures_table(const CompressResult& r) {
   add("file, zip", format_bytes(r.before.size.zip_bytes), format_bytes(r.after.size.zip_bytes), "deflate, level 9");
   add("latency p50, ms", figure(r.before.p50_ms), figure(r.after.p50_ms), "batch of 1, interleaved runs");
   add("latency p99, ms", figure(r.before.p99_ms), figure(r.after.p99_ms), "batch of 1, interleaved runs");
-  add("throughput, img/s", format_rate(r.before.throughput.samples_per_s),
+  add("throughput, images/s", format_rate(r.before.throughput.samples_per_s),
       format_rate(r.after.throughput.samples_per_s), "fastest streams and batch");
   add("streams/threads/batch", settings_text(r.before.throughput.settings), settings_text(r.after.throughput.settings),
       "of the throughput");

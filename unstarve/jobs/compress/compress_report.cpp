@@ -34,7 +34,7 @@ std::string figures_text(const CompressedFigures& a, const CompressedFigures& b)
   text += column("file, zip", format_bytes(a.size.zip_bytes), format_bytes(b.size.zip_bytes));
   text += column("latency p50, ms", fmt::format("{:.3g}", a.p50_ms), fmt::format("{:.3g}", b.p50_ms));
   text += column("latency p99, ms", fmt::format("{:.3g}", a.p99_ms), fmt::format("{:.3g}", b.p99_ms));
-  text += column("throughput, img/s", fmt::format("{:.4g}", a.throughput.samples_per_s),
+  text += column("throughput, images/s", fmt::format("{:.4g}", a.throughput.samples_per_s),
                  fmt::format("{:.4g}", b.throughput.samples_per_s));
   text += column("streams/threads/batch", settings_text(a.throughput.settings), settings_text(b.throughput.settings));
   text += column("accuracy", percent(a.accuracy.share), percent(b.accuracy.share));

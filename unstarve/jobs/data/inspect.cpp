@@ -170,7 +170,11 @@ std::string text_of(const std::vector<ClassCount>& classes) {
   if (classes.empty()) return "none";
   const auto [fewest, most] = std::minmax_element(classes.begin(), classes.end(),
                                                   [](const auto& a, const auto& b) { return a.samples < b.samples; });
-  std::string text = fmt::format("{}, {} to {} samples each (", classes.size(), fewest->samples, most->samples);
+  std::string text =
+      fmt::format("{}, {} sample{} each (", classes.size(),
+                  fewest->samples == most->samples ? std::to_string(most->samples)
+                                                   : fmt::format("{} to {}", fewest->samples, most->samples),
+                  most->samples == 1 ? "" : "s");
   constexpr std::size_t kShown = 5;
   for (std::size_t i = 0; i < std::min(classes.size(), kShown); ++i)
     text += (i == 0 ? "" : ", ") + printable(classes[i].name);

@@ -15,6 +15,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/random.h"
 #include "unstarve/jobs/common/local_folder.h"
@@ -72,12 +73,22 @@ void check_synth_options(const SynthOptions& options) {
     reject("too many images; expected fewer than 2^40");
 }
 
-// Describes the files; equal text means equal files.
-std::string marker_text(const SynthOptions& options) {
-  const nlohmann::json marker = {{"generator", kGenerator},  {"classes", options.classes},
-                                 {"images", options.images}, {"size", options.size},
-                                 {"seed", options.seed},     {"test_images", options.test_images}};
-  return marker.dump(2) + "\n";
+// Describes the files; an equal marker means equal files.
+nlohmann::json marker_of(const SynthOptions& options) {
+  return {{"generator", kGenerator}, {"classes", options.classes}, {"images", options.images},
+          {"size", options.size},    {"seed", options.seed},       {"test_images", options.test_images}};
+}
+
+// "found images 100, size 64; expected images 50, size 32": the keys that differ.
+std::string difference(const nlohmann::json& found, const nlohmann::json& expected) {
+  std::string of_found, of_expected;
+  for (const auto& [key, value] : expected.items()) {
+    const nlohmann::json other = found.value(key, nlohmann::json());
+    if (other == value) continue;
+    of_found += fmt::format("{}{} {}", of_found.empty() ? "" : ", ", key, other.dump());
+    of_expected += fmt::format("{}{} {}", of_expected.empty() ? "" : ", ", key, value.dump());
+  }
+  return fmt::format("found {}; expected {}", of_found, of_expected);
 }
 
 // One part of the dataset, with images in <folder>/<class>/.
@@ -194,7 +205,7 @@ std::uint64_t bytes_below(const fs::path& folder) {
 }
 
 // Whether the folder contains this dataset. Throws if it contains anything else.
-bool holds_same(const fs::path& folder, const std::string& marker) {
+bool holds_same(const fs::path& folder, const nlohmann::json& marker) {
   std::error_code failed;
   const fs::file_status status = fs::status(folder, failed);
   if (!fs::exists(status)) return false;
@@ -205,10 +216,12 @@ bool holds_same(const fs::path& folder, const std::string& marker) {
   if (!fs::exists(folder / kSynthMarker)) {
     throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not empty; use a new or empty folder");
   }
-  const std::string found = read_text_file(folder / kSynthMarker);
+  const nlohmann::json found = nlohmann::json::parse(read_text_file(folder / kSynthMarker), nullptr, false);
   if (found == marker) return true;
-  throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " contains another synthetic dataset: found " +
-                                        found + "expected " + marker + "use another folder, or remove this one");
+  if (!found.is_object())
+    throw input_error("synth: {} is damaged; expected a description of the dataset", (folder / kSynthMarker).string());
+  throw argument_error("synth: {} contains another synthetic dataset: {}; use another folder, or remove this one",
+                       folder.string(), difference(found, marker));
 }
 
 }  // namespace
@@ -220,14 +233,14 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
   reject_url_as_folder("synth", given);
   SynthResult result;
   result.images = options.images + options.test_images;
-  const std::string marker = marker_text(options);
+  const nlohmann::json marker = marker_of(options);
   if (holds_same(folder, marker)) {
     result.already_there = true;
     result.bytes = bytes_below(folder);
     return result;
   }
 
-  PartialFolder partial(folder, marker);
+  PartialFolder partial(folder, marker.dump(2) + "\n");
   std::vector<SynthChunk> chunks;
   for (const Part& part : parts_of(options, partial.path())) {
     for (int label = 0; label < options.classes; ++label)

@@ -120,7 +120,7 @@ TEST_CASE("a folder with the same dataset is left unchanged, any other folder is
   const SynthResult again = run_synth(folder.str("set") + "/", small());
   CHECK(again.already_there);
   CHECK(again.bytes == first.bytes);
-  check_rejected(set, small(50), "contains another synthetic dataset");
+  check_rejected(set, small(50), "contains another synthetic dataset: found images 40; expected images 50");
   CHECK(synth_contents(set) == before);
 
   folder.write("mine/letter.txt", "dear");

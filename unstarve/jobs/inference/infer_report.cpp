@@ -25,7 +25,7 @@ std::string to_text(const InferResult& r) {
   std::string text =
       fmt::format("model     {}, {} classes, images of {} px, mean {:.4g}, std {:.4g}\n", r.model, r.classes,
                   r.image_size, fmt::join(r.normalisation.mean, " "), fmt::join(r.normalisation.std, " "));
-  text += fmt::format("engine    {} {}{}, {} stream{} with {} thread{}, batch {}: {:.1f} img/s alone\n", r.engine,
+  text += fmt::format("engine    {} {}{}, {} stream{} with {} thread{}, batch {}: {:.1f} images/s alone\n", r.engine,
                       r.engine_version, r.compiled.precision.empty() ? "" : ", " + r.compiled.precision,
                       settings.streams, settings.streams == 1 ? "" : "s", settings.threads,
                       settings.threads == 1 ? "" : "s", settings.batch, r.engine_rate.samples_per_s);
@@ -37,7 +37,7 @@ std::string to_text(const InferResult& r) {
                       r.resumed > 0 ? fmt::format(", {} of them by earlier runs", r.resumed) : "",
                       r.bad > 0 ? fmt::format(", {} bad ones", r.bad) : "");
   if (r.samples > r.resumed)
-    text += fmt::format("rate      {:.1f} img/s in {:.1f} s; the {} limits (waited for it {:.0f} % of the time)\n",
+    text += fmt::format("rate      {:.1f} images/s in {:.1f} s; the {} limits (waited for it {:.0f} % of the time)\n",
                         r.samples_per_s(), r.seconds, r.engine_limits() ? "engine" : "loader",
                         100 * time_share(std::max(r.engine_wait_s, r.loader_wait_s), r));
   if (r.labelled > 0) {

@@ -128,7 +128,7 @@ struct BatchProgram {
   ScratchLayout scratch;
 };
 
-// What a program runs on, besides its output.
+// What a program runs on, in addition to its output.
 struct BatchMemory {
   const std::uint8_t* source = nullptr;  // the batch's source pixels
   std::uint8_t* scratch = nullptr;       // program.scratch.bytes() for each team

@@ -58,8 +58,8 @@ autotune::Limits RunTuner::limits() const {
   if (memory.limit > 0) {
     // The memory plan has divided the limit already, so each part is bounded.
     limits.max_threads = std::min(limits.max_threads, memory.most_threads);
-    const int besides = static_cast<int>(memory.kept_batches) - memory.prefetch;
-    limits.max_prefetch = std::min(limits.max_prefetch, static_cast<int>(memory.most_batches) - besides);
+    const int not_prefetched = static_cast<int>(memory.kept_batches) - memory.prefetch;
+    limits.max_prefetch = std::min(limits.max_prefetch, static_cast<int>(memory.most_batches) - not_prefetched);
     limits.min_prefetch = std::min(limits.min_prefetch, limits.max_prefetch);
   } else {
     limits.byte_budget = kMemoryShare * static_cast<double>(read_machine_facts().memory_available_bytes);

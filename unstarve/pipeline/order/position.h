@@ -1,5 +1,5 @@
 #pragma once
-// A sample of a run, where a run starts, and on what its order is based besides the spec. Plain data.
+// A sample of a run, where a run starts, and on what its order is based in addition to the spec. Plain data.
 
 #include <cstdint>
 #include <memory>
@@ -35,7 +35,7 @@ struct EpochShare {
   friend bool operator==(const EpochShare&, const EpochShare&) = default;
 };
 
-// Inputs of an order besides the spec.
+// Inputs of an order in addition to the spec.
 struct OrderBasis {
   std::shared_ptr<const SampleSet> samples;  // null: as selected by the spec
   std::vector<MixtureStretch> stretches;     // of a resumed mixture; empty: its weights apply from the beginning

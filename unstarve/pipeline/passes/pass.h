@@ -19,7 +19,7 @@ namespace unstarve {
 struct ExecutionPlan;
 struct RunOptions;
 
-// What a pass may consider besides the plan.
+// What a pass may consider in addition to the plan.
 struct PassContext {
   const RunOptions& run;
   const ExecutionPlan& execution;

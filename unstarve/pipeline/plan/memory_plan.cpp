@@ -77,12 +77,13 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   if (least > needs.limit)
     throw argument_error(
         "execution.memory_limit_mb: {}; expected at least {}: {} batches of {:.1f} MB and {} of {:.1f} MB{}{}; {} "
-        "less; in Python options(memory_limit=\"{}MB\")",
+        "less. Set it by --memory-limit {}MB, in Python by options(memory_limit=\"{}MB\")",
         needs.limit / 1'000'000, megabytes_up(least), slots(least_ahead), megabytes(needs.batch),
         plan.threads == 1 ? "a thread" : fmt::format("{} threads", plan.threads), megabytes(needs.worker),
         plan.threads == 1 ? "" : " each",
         needs.device > 0 ? fmt::format(", and {:.1f} MB on the device", megabytes(needs.device)) : "",
-        plan.threads > 1 ? "a smaller batch or fewer threads need" : "a smaller batch needs", megabytes_up(least));
+        plan.threads > 1 ? "a smaller batch or fewer threads need" : "a smaller batch needs", megabytes_up(least),
+        megabytes_up(least));
   while (plan.prefetch > least_ahead && working_set(plan.threads, plan.prefetch) > needs.limit) --plan.prefetch;
   std::uint64_t left = needs.limit - working_set(plan.threads, plan.prefetch);
   plan.larger_images = std::max(left / kLargerImagesPart, std::min(left / 2, kOneLargerImage));

@@ -11,7 +11,7 @@
 //            thread.
 // Failure:   Error(kInput) with file and offset for a damaged or truncated stream, and as zstd_decoder.h; bytes before
 //            the damage remain readable.
-// Cost:      nearly sequential reads cost their length. Others, besides their length: gzip, zlib: on average half a MiB
+// Cost:      nearly sequential reads cost their length. Others, in addition: gzip, zlib: on average half a MiB
 //            of inflating (1 to 2 ms). Zstandard: on average half a frame, 15 ms for 64 MiB of photographs; a full
 //            shuffle of large shards needs many frames (pzstd).
 //            Memory: the points in the index (3 % of the data, mapped; Zstandard: 40 bytes each), cached decoders

@@ -13,6 +13,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/source/shard_list.h"
 
@@ -97,7 +98,10 @@ bool is_packed(const fs::path& data) { return has_pack_manifest(data) || has_pac
 
 bool stays_next_to_data(const std::string& data) {
   const char* const everywhere = std::getenv("UNSTARVE_INDEX");
-  if (everywhere != nullptr && std::string_view(everywhere) == "next_to_data") return true;
+  if (everywhere != nullptr && *everywhere != '\0') {
+    if (std::string_view(everywhere) == "next_to_data") return true;
+    throw argument_error("UNSTARVE_INDEX: found '{}'; expected next_to_data, or no such variable", everywhere);
+  }
   if (is_packed(data)) return true;
   const std::string absolute = absolute_text(data);
   Requested& list = requested();

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
@@ -98,6 +100,21 @@ TEST_CASE("reading an index marks it as used in the cache folder, not next to da
     ::unsetenv("XDG_CACHE_HOME");
   else
     ::setenv("XDG_CACHE_HOME", saved.c_str(), 1);
+}
+
+TEST_CASE("an unknown value of UNSTARVE_INDEX is an error", "[storage]") {
+  const testing::TemporaryFolder folder;
+  const char* const before = std::getenv("UNSTARVE_INDEX");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("UNSTARVE_INDEX", "data", 1);
+  CHECK_THAT(testing::error_message([&] { return index_paths(folder.str("x.tar")); }, ErrorKind::kArgument),
+             Catch::Contains("UNSTARVE_INDEX: found 'data'; expected next_to_data"));
+  ::setenv("UNSTARVE_INDEX", "", 1);
+  CHECK_NOTHROW(index_paths(folder.str("x.tar")));
+  if (before == nullptr)
+    ::unsetenv("UNSTARVE_INDEX");
+  else
+    ::setenv("UNSTARVE_INDEX", saved.c_str(), 1);
 }
 
 }  // namespace unstarve

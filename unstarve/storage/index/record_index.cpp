@@ -126,7 +126,7 @@ class RecordIndexBuilder final : public RecordSink {
 void RecordIndexBuilder::add(const ScannedRecord& record) {
   if (record.label && (*record.label < 0 || *record.label >= kMaxClasses)) {
     add_damaged(record.offset, record.length,
-                fmt::format("label {} is no class number; expected 0 to {}; another field may hold the label",
+                fmt::format("label {} is not a class number; expected 0 to {}; another field may hold the label",
                             *record.label, kMaxClasses - 1));
     name_member(record.member);
     return;

@@ -142,7 +142,7 @@ class ListReader final : public ElementReader {
       page.objects.back().etag = text.back() == '"' ? text : "\"" + text + "\"";
     if (name == names_->size) {
       const auto bytes = parse_number<std::uint64_t>(trim(text));
-      if (!bytes) return stop("a Size that is no number");
+      if (!bytes) return stop("a Size that is not a number");
       page.objects.back().bytes = *bytes;
       has_size_ = true;
     }
@@ -187,7 +187,7 @@ bool decode_key(std::string& key) {
 
 ListPage parse_list_page(std::string_view xml, const std::string& name) {
   const auto reject = [&](const std::string& reason) {
-    throw input_error("list {}: the answer is no page of a list: {}", name, reason);
+    throw input_error("list {}: the answer is not a page of a list: {}", name, reason);
   };
   ListReader reader;
   if (const auto reason = reader.read(xml)) reject(*reason);

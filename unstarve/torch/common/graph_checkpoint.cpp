@@ -82,7 +82,8 @@ bool has_own_graph(const SafetensorsHeader& header) {
 infer::Graph graph_of_checkpoint(const SafetensorsHeader& header, std::span<const std::uint8_t> bytes) {
   const std::optional<std::vector<std::uint8_t>> file = from_base64(header.metadata.at(kGraphKey));
   if (!file)
-    throw Error(ErrorKind::kInput, fmt::format("found text in {} that is no base64; expected an ONNX file", kGraphKey));
+    throw Error(ErrorKind::kInput,
+                fmt::format("found text in {} that is not base64; expected an ONNX file", kGraphKey));
   const infer::Graph structure = infer::read_onnx(*file, kGraphKey);
   if (structure.inputs.empty() || structure.outputs.size() != 1)
     throw Error(ErrorKind::kInput, fmt::format("found {} inputs and {} outputs in {}; expected an input and one output",

@@ -18,7 +18,7 @@ class Normaliser {
                                          torch::MemoryFormat format);
   // Copies what calls with `normalisation` will read to a GPU, unless it is there.
   void prepare(const Normalisation& normalisation, torch::Device device);
-  // What the latest call on a GPU read besides the pixels. Later calls may replace these tensors.
+  // What the latest call on a GPU read in addition to the pixels. Later calls may replace these tensors.
   [[nodiscard]] std::vector<torch::Tensor> constants() const { return {scale_, bias_}; }
 
  private:

@@ -107,7 +107,7 @@ GraphNetwork::NormModules GraphNetwork::modules_of_origin(const Graph& graph) {
     const torch::Tensor* const found = parameter != nullptr ? parameter : buffers.find(value.name);
     if (found == nullptr)
       throw Error(ErrorKind::kInternal,
-                  fmt::format("train {}: constant '{}' is no tensor of the network", graph.name, value.name));
+                  fmt::format("train {}: constant '{}' is not a tensor of the network", graph.name, value.name));
     constants_[id] = *found;
   }
   const auto modules = named_modules("", /*include_self=*/false);
@@ -117,8 +117,8 @@ GraphNetwork::NormModules GraphNetwork::modules_of_origin(const Graph& graph) {
     const auto* const module = modules.find(stem_of(graph, graph.nodes[i]));
     if (module != nullptr) norms[i] = std::dynamic_pointer_cast<BatchNorm>(*module);
     if (!norms[i])
-      throw Error(ErrorKind::kInternal, fmt::format("train {}: batch norm '{}' is no module of the network", graph.name,
-                                                    graph.nodes[i].name));
+      throw Error(ErrorKind::kInternal, fmt::format("train {}: batch norm '{}' is not a module of the network",
+                                                    graph.name, graph.nodes[i].name));
   }
   return norms;
 }

@@ -308,7 +308,7 @@ TEST_CASE("a damaged structure or limits in a checkpoint are one error") {
   };
   const std::string names = network->metadata().at(kLimitsKey);
   CHECK(error_with(kLimitsKey, names) == "no error");
-  CHECK_THAT(error_with(kGraphKey, "?"), Catch::Contains("found text in unstarve.graph that is no base64"));
+  CHECK_THAT(error_with(kGraphKey, "?"), Catch::Contains("found text in unstarve.graph that is not base64"));
   CHECK_THAT(error_with(kGraphKey, "AAAA"), Catch::Contains("unstarve.graph"));
   CHECK_THAT(error_with(kLimitsKey, names + "\nmore"), Catch::Contains("expected one limit for each activation"));
   const std::string other = text_of_structure(quantised_network("cifar_resnet18")->structure());

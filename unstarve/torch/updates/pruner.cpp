@@ -45,7 +45,7 @@ std::string reason_against(const torch::Tensor& weight, const PrunePattern& patt
   if (!weight.requires_grad()) return "not trained";
   const std::int64_t inputs = weight.size(1);
   if (weight.dim() == kConvolution && inputs == 1) return "depthwise convolution";
-  if (inputs % pattern.of != 0) return fmt::format("{} input channels, no multiple of {}", inputs, pattern.of);
+  if (inputs % pattern.of != 0) return fmt::format("{} input channels, not a multiple of {}", inputs, pattern.of);
   return "";
 }
 

@@ -205,14 +205,15 @@ TEST_CASE("the first convolution, the last linear layer, depthwise convolutions 
   CHECK(mobile.size() == 19);
   const auto thirds = dense_of("mobilenet_v2", {.pattern = "1:3"});
   CHECK(thirds.size() > mobile.size());
-  CHECK(std::count(thirds.begin(), thirds.end(), "features.1.conv.1.weight: 32 input channels, no multiple of 3") == 1);
+  CHECK(std::count(thirds.begin(), thirds.end(), "features.1.conv.1.weight: 32 input channels, not a multiple of 3") ==
+        1);
 }
 
 TEST_CASE("a network in which nothing can be pruned is rejected with the reason for each layer") {
   CHECK_THROWS_WITH(Pruner(PrunableNetwork(), {.pattern = "1:5"}),
                     Catch::Contains("found no layer that can be pruned") &&
                         Catch::Contains("first.weight: first convolution") &&
-                        Catch::Contains("second.weight: 8 input channels, no multiple of 5"));
+                        Catch::Contains("second.weight: 8 input channels, not a multiple of 5"));
 }
 
 namespace {

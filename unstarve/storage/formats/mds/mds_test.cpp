@@ -257,9 +257,10 @@ TEST_CASE("an integer that is not a class number makes its sample a bad sample")
       data.read(id, record);
     });
   };
-  CHECK_THAT(why(1), Catch::Contains("memory") && Catch::Contains("label -1 is no class number; expected 0 to 104857"));
-  CHECK_THAT(why(2), Catch::Contains("label -7 is no class number"));
-  CHECK_THAT(why(3), Catch::Contains("label 1099511627776 is no class number"));
+  CHECK_THAT(why(1),
+             Catch::Contains("memory") && Catch::Contains("label -1 is not a class number; expected 0 to 104857"));
+  CHECK_THAT(why(2), Catch::Contains("label -7 is not a class number"));
+  CHECK_THAT(why(3), Catch::Contains("label 1099511627776 is not a class number"));
   CHECK(why(0) == "no error");
   CHECK(data.classes().size() == 4);
 }

@@ -260,9 +260,9 @@ TEST_CASE("records without an image, without a label or with a label out of rang
   CHECK(text_of(*some, 0) == "i");
   CHECK_THAT(error_message([&] { (void)text_of(*some, 1); }), Catch::Contains("has no label"));
   CHECK_THAT(error_message([&] { (void)text_of(*some, 2); }),
-             Catch::Contains("label -1 is no class number; expected 0 to 1048575"));
+             Catch::Contains("label -1 is not a class number; expected 0 to 1048575"));
   CHECK_THAT(error_message([&] { (void)text_of(*some, 3); }),
-             Catch::Contains("label 1099511627776 is no class number"));
+             Catch::Contains("label 1099511627776 is not a class number"));
   CHECK_THAT(error_message([&] { (void)text_of(*some, 4); }),
              Catch::Contains("no feature image/encoded, image, image_raw"));
   CHECK_THAT(error_message(

@@ -28,7 +28,7 @@ struct UnsignedRequest {
   std::string host;                // host[:port] as sent
   std::string path;                // percent-encoded
   std::string query;               // of encode_query()
-  std::vector<NameValue> headers;  // besides Host; all are signed
+  std::vector<NameValue> headers;  // in addition to Host; all are signed
 };
 
 // The query in canonical order and encoding, as required after the '?' of the URL.
