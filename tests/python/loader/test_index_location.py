@@ -68,6 +68,18 @@ def test_next_to_the_data_on_request(shard, tmp_path, monkeypatch, how):
     assert not indexes(tmp_path / "cache")
 
 
+@pytest.mark.parametrize(("how", "written"), [("argument", 1), ("command", 2)])  # the command also writes a scan index
+def test_an_index_in_the_cache_folder_is_copied_next_to_the_data_on_request(shard, tmp_path, how, written):
+    epoch(shard)  # stores it in the cache folder
+    assert os.listdir(shard.parent) == ["x.tar"]
+    if how == "argument":  # the program keeps datasets open
+        program = "import sys, unstarve as un; un.open(sys.argv[1], labels=None, index='next_to_data')"
+        subprocess.run([os.sys.executable, "-c", program, shard], check=True)
+    else:
+        run("index", f"{shard}#label=none", cwd=tmp_path)
+    assert len(indexes(shard.parent)) == written
+
+
 def test_an_index_next_to_the_data_is_used_and_kept_up_to_date(shard, tmp_path):
     epoch(shard, index="next_to_data")
     program = "import sys, unstarve as un; assert len(un.open(sys.argv[1], labels=None)) == 8"

@@ -1,10 +1,13 @@
 #include "unstarve/storage/index/record_index.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "unstarve/codecs/decoder.h"
@@ -304,8 +307,14 @@ std::string note_of(const BuiltIndex& built, const ByteSource& shard, bool save)
 
 ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& format, bool save, std::string& note) {
   const std::string maker = made_by(format);
-  for (const fs::path& path : paths_of(shard, format, save)) {
-    if (std::optional<ShardIndex> found = read_saved(path, shard.stamp(), maker)) return *std::move(found);
+  const std::vector<fs::path> paths = paths_of(shard, format, save);
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    std::optional<ShardIndex> found = read_saved(paths[i], shard.stamp(), maker);
+    if (!found) continue;
+    // An index in the cache folder, while one next to the data is requested.
+    if (i > 0 && ::access(fs::absolute(paths[0]).parent_path().c_str(), W_OK) == 0)
+      (void)save_index(shard.name(), std::span(paths).first(i), read_text_file(paths[i]));
+    return *std::move(found);
   }
   BuiltIndex built = build_and_save(shard, format, save);
   note = note_of(built, shard, save);
