@@ -387,6 +387,22 @@ TEST_CASE("what stacks show explains why the accelerator waits for the host") {
   CHECK_FALSE(found(profile).contains("launch-bound"));
   profile.trace->format = "Kineto";  // it knows the loader itself
   CHECK(finding_of(profile, "launch-bound").lost == Approx(0.3));
+  // Rules that recommend fewer launches or copies subtract the same time.
+  profile.trace->devices[0].memory_bytes = 80'000'000'000;
+  profile.trace->devices[0].peak_memory_bytes = 10'000'000'000;
+  profile.trace->copies = {to_device(MemoryKind::kPinned, 0.01, 0)};
+  profile.trace->copies[0].count = profile.trace->copies[0].tiny = 20 * 60;
+  profile.trace->runtime.copies = {20 * 60, 0.5};
+  CHECK(finding_of(profile, "memory-headroom").lost == Approx(0.15));
+  CHECK(finding_of(profile, "tiny-copies").lost == Approx(0.25));
+  profile.trace->format = "CUPTI";
+  profile.stacks.stacks[0].seconds = 1;
+  CHECK(finding_of(profile, "memory-headroom").lost == Approx(0.1));
+  CHECK_THAT(finding_of(profile, "memory-headroom").evidence, Contains("(20 %)"));
+  CHECK(finding_of(profile, "tiny-copies").lost == Approx(0.2));
+  profile.stacks.stacks[0].seconds = 3;
+  CHECK_FALSE(found(profile).contains("memory-headroom"));
+  CHECK_FALSE(found(profile).contains("tiny-copies"));
 }
 
 TEST_CASE("a gain is limited by what remains") {
