@@ -19,7 +19,7 @@ std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
   const double used = loader.cpu_s / steady_seconds(profile);
   if (free_cores(profile) >= 0.5 * main.processes || taken_share(profile) >= 0.2) return std::nullopt;
   if (input < 0.1 || used < 0.4 * cores) return std::nullopt;
-  if (kLargeImages.find(profile) || kSpinningThreads.find(profile)) return std::nullopt;
+  if (kLargeImages.find(profile) || kSpinningThreads.find(profile) || kManyWorkers.find(profile)) return std::nullopt;
   RunFinding finding;
   finding.title = "the loader needs all cores, and the main process waits for it";
   finding.evidence =
@@ -53,8 +53,8 @@ const Rule kExpensiveSamples{
     "expensive-samples",
     "workers run or wait for a core for 90 % of the time and use 40 % of the usable cores, the "
     "main thread waits for batches for 10 %, less than half a core per main process is free, "
-    "other programs use less than a fifth of the cores, and large-images and "
-    "spinning-threads find nothing",
+    "other programs use less than a fifth of the cores, and large-images, "
+    "spinning-threads and many-workers find nothing",
     find_expensive_samples};
 
 }  // namespace unstarve

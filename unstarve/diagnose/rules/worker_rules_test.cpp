@@ -77,7 +77,12 @@ TEST_CASE("many workers") {
   profile.machine.busy_cores = 7.7;
   delay_all(profile, 3);
   CHECK(found(profile) == Names{"many-workers"});
-  CHECK(findings_of(profile)[0].lost == Approx(0.3));
+  CHECK(findings_of(profile)[0].lost == Approx(0.5));  // the main process does not run, and its workers limit it
+  CHECK(findings_of(profile)[0].gain.gain == Approx(2));
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 0.5, 0}, {kMainThread, "f", "torch/nn.py", 9, 0}}, 12);
+  CHECK(findings_of(profile)[0].lost == Approx(0.3));  // they do not: it waits for a core
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.7));
+  profile.stacks = {};
   delay_all(profile, 0.1);
   CHECK(found(profile) == Names{});
   delay_all(profile, 3);
@@ -90,6 +95,24 @@ TEST_CASE("many workers") {
   CHECK(findings_of(profile)[0].change.find("use 2 workers") != std::string::npos);
   profile.machine.quota_cores = 1;
   CHECK(findings_of(profile)[0].change.find("use 1 worker for each") != std::string::npos);
+}
+
+TEST_CASE("many workers that limit the main process are the cause, not expensive samples") {
+  RunProfile profile = run(1.5, std::vector<double>(16, 1.1));
+  profile.machine.affinity_cores = 2;
+  for (ProcessUse& use : profile.processes)
+    if (use.role == ProcessRole::kLoader) use.run_delay_s = 8.7;
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 8, 0}, {kMainThread, "forward", "torch/nn.py", 2, 0}}, 16);
+  REQUIRE(found(profile) == Names{"many-workers"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.8));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(5));
+  CHECK(findings_of(profile)[0].change.find("num_workers=2") != std::string::npos);
+  // As many as cores: their samples are expensive.
+  profile.processes.resize(3);
+  for (ProcessUse& use : profile.processes)
+    if (use.role == ProcessRole::kLoader) use.cpu_s = use.busiest_thread_s = 8.8;
+  for (ProcessUse& use : profile.processes) use.run_delay_s = 1.1;
+  CHECK(found(profile) == Names{"expensive-samples"});
 }
 
 TEST_CASE("uneven workers") {
