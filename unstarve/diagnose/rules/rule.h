@@ -41,7 +41,8 @@ struct Rule {
   const char* name;
   const char* threshold;  // when it finds something, for the reference
   std::optional<RunFinding> (*find)(const RunProfile& profile);
-  bool if_unexplained = false;  // its finding is left out if another one takes at least half as much time
+  bool if_unexplained = false;  // its finding is left out if another one that explains takes half as much time
+  bool explains = true;         // the time that it takes may be why the program waits in the steady part of the run
 };
 
 // By the amount of evidence:

@@ -271,6 +271,19 @@ TEST_CASE("memory that grows") {
   RunProfile profile = run(9.9, {});
   for (int i = 0; i < 20; ++i) profile.timeline.resident_bytes.push_back(3e8 + 2e7 * i);
   CHECK(found(profile) == Names{"growing-memory"});
+  // The loss is what is known of it: the time of the kernel for new pages, and steps that become slower.
+  CHECK(findings_of(profile)[0].lost == 0);
+  CHECK(findings_of(profile)[0].gain.gain == 0);
+  profile.processes[0].main_system_s = 3;
+  profile.processes[0].minor_faults = 1'000'000;
+  CHECK(findings_of(profile)[0].lost == Approx(0.22));
+  CHECK_THAT(findings_of(profile)[0].evidence, Catch::Contains("at least 1.28 times"));
+  profile.processes[0].main_system_s = 1;
+  CHECK(findings_of(profile)[0].lost == Approx(0.1));
+  profile.steps = {"un.step()", 29, {}, 250};
+  for (int i = 0; i < 250; ++i) profile.steps.seconds.push_back(i < 100 ? 0.01 : 0.02);
+  CHECK(findings_of(profile)[0].lost == Approx(1 - 0.01 / 0.0175));
+  profile.steps = {};
   for (double& bytes : profile.timeline.resident_bytes) bytes = std::min(bytes, 5e8);  // a cache that is full
   CHECK(found(profile) == Names{});
   for (double& bytes : profile.timeline.resident_bytes) bytes = 5e8;

@@ -106,6 +106,6 @@ const Rule kSlowStart{
     "slow-start",
     "un.step() marks 16 to 2048 steps; the time until the end of the first step, plus the excess of the next steps "
     "over the median until a step takes less than 1.5 times the median, is 20 % of the run and at least two seconds",
-    find_slow_start};
+    find_slow_start, false, false};
 
 }  // namespace unstarve

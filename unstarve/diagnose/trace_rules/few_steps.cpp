@@ -58,6 +58,6 @@ std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
 const Rule kFewSteps{"few-steps",
                      "there are fewer than 5 steps after the first one, the profiler reports that it took 3 % of the "
                      "time, or events were left out",
-                     find_few_steps};
+                     find_few_steps, false, false};
 
 }  // namespace unstarve
