@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
@@ -59,7 +60,7 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
       "replace loops with operations on whole arrays, or move the work into map(f) of the pipeline, which other "
       "processes execute"};
   finding.gain = gain_of(hot, profile.stacks.seconds);
-  finding.lost = line.share;
+  finding.lost = lost_by(finding.gain);
   return finding;
 }
 
@@ -75,15 +76,20 @@ std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
   finding.title = "the operators are small: only one core computes, and Python takes a part of its time";
   finding.evidence = fmt::format(
       "the main thread runs for {:.0f} % of the time and holds the GIL for {:.0f} %, spread over many lines; its "
-      "process uses {:.1f} of {:.1f} cores",
+      "process uses {:.1f} of {:.1f} cores; the predicted gain is that of batches of twice the size",
       100 * main.thread_busy(), 100 * share, main.busy(), usable_cores(profile.machine));
-  finding.changes = {
-      "use larger batches, or compile the step",
-      "use larger batches (unstarve batch-find finds the best), or compile the step: torch.compile(model)",
-      "use larger batches, compile the step with tf.function(jit_compile=True), or run several steps per call: "
-      "model.compile(steps_per_execution=10)",
-      "use larger batches, or compile the whole step with one jax.jit",
-      "use larger batches: unstarve batch-find finds the best"};
+  finding.changes = {"use batches of twice the size or larger, or compile the step",
+                     "use batches of twice the size or larger (unstarve batch-find finds the best), or compile the "
+                     "step: torch.compile(model)",
+                     "use batches of twice the size or larger, compile the step with tf.function(jit_compile=True), or "
+                     "run several steps per call: "
+                     "model.compile(steps_per_execution=10)",
+                     "use batches of twice the size or larger, or compile the whole step with one jax.jit",
+                     "use batches of twice the size or larger: unstarve batch-find finds the best"};
+  // Of batches of twice the size: at least the time of Python remains the same, at most that of the whole step.
+  constexpr double kMost = 2;
+  const double least = gain_without(share / 2).gain;
+  finding.gain = {std::sqrt(least * kMost), least, kMost};
   finding.lost = share;
   return finding;
 }

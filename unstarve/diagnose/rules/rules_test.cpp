@@ -25,6 +25,26 @@ TEST_CASE("a quota that stops the program") {
   RunProfile profile = run(9, {});
   profile.machine.throttled_share = 0.3;
   CHECK(found(profile) == Names{"cpu-quota"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.3));  // the quota is unknown
+  CHECK(findings_of(profile)[0].gain.gain == 0);
+  // Four threads could run on a quota of two cores.
+  profile = run(19, {});
+  profile.processes[0].busiest_thread_s = 9;
+  profile.processes[0].run_delay_s = 21;
+  profile.machine.throttled_share = 0.9;
+  profile.machine.quota_cores = 2;
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.rule == "cpu-quota");
+  CHECK(finding.gain.gain == Approx(1.85));
+  CHECK(finding.gain.high == Approx(2));
+  CHECK(finding.lost == Approx(1 - 1 / 1.85));
+  CHECK(finding.evidence.find("4.0 threads could run") != std::string::npos);
+  profile.machine.busy_cores = 1.9 + 5.5;  // 2.5 cores are not used by other programs
+  CHECK(findings_of(profile)[0].gain.high == Approx(1.25));
+  // Something was throttled in most periods, but the program needs hardly more than the quota.
+  profile.machine.busy_cores = 1.9;
+  profile.processes[0].run_delay_s = 1.2;
+  CHECK(findings_of(profile)[0].lost < 0.01);
 }
 
 TEST_CASE("other programs") {
@@ -375,6 +395,8 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
     if (each.rule == "spinning-threads") finding = each;
   CHECK(finding.gain.gain == Approx(2 / 1.1));
   CHECK_FALSE(finding.gain.known());
+  CHECK_THAT(finding.evidence, Catch::StartsWith("0.8 threads that compute operators could run at the same time, and "
+                                                 "use 0.4 cores"));
   CHECK(finding.change.find("set_num_threads(1)") != std::string::npos);
   CHECK(finding.changes.tensorflow.find("set_intra_op_parallelism_threads(1)") != std::string::npos);
   CHECK(finding.changes.jax.find("NPROC=1") != std::string::npos);
@@ -450,6 +472,7 @@ TEST_CASE("Python code in the main thread") {
   // One line takes its time: a call that can be removed.
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.gain.gain == Approx(2.5));
+  CHECK(finding.lost == Approx(0.6));  // the time that the gain saves: findings are ordered by it
   CHECK(finding.gain.low < 2.2);
   CHECK(finding.gain.high > 2.5);
   CHECK(gain_without(0.6, 10'000).high == Approx(2.5).epsilon(0.02));  // after many samples
@@ -462,6 +485,8 @@ TEST_CASE("Python code in the main thread") {
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.6 * 0.85)));
   record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 5}, {kMainThread, "main", kOwnFile, 1, 0.5}});
   CHECK(found(profile) == Names{"small-steps"});
+  CHECK(findings_of(profile)[0].gain.low == Approx(1 / (1 - 0.55 / 2)));
+  CHECK(findings_of(profile)[0].gain.high == 2);
   record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 0.4}, {kMainThread, "main", kOwnFile, 1, 0.4}});
   CHECK(found(profile) == Names{});
   // Its operators use several cores.

@@ -11,6 +11,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 namespace {
@@ -76,6 +77,7 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
   if (!start || start->all_s() < kShortest || start->all_s() < kShare * start->seconds) return std::nullopt;
   RunFinding finding;
   finding.lost = std::min(start->all_s() / start->seconds, 1.0);
+  finding.gain = gain_without(finding.lost);  // of this run, at most
   finding.title = fmt::format("the start takes {:.0f} % of this run: measure without it", 100 * finding.lost);
   finding.evidence = fmt::format("the first step ended after {:.1f} s", start->first_s);
   if (start->slow > 0) {

@@ -40,9 +40,9 @@ std::optional<RunFinding> find_storage_wait(const RunProfile& profile) {
       "options(read_ahead=64), cache(), or pack small files into shards (unstarve pack)"};
   // Of workers a bound: the storage may not deliver more.
   if (sum_of(profile, ProcessRole::kLoader).processes > 0)
-    finding.gain.gain = least_of(gain_by_cores(profile), gain_without(waits)).gain;
+    finding.gain.gain = possible_gain(profile, waits);
   else
-    finding.gain = gain_by_longer_reads(waits, calls_share(profile), steady_seconds(profile));
+    finding.gain = gain_by_longer_reads(profile, waits);
   finding.lost = waits;
   return finding;
 }

@@ -45,8 +45,18 @@ TEST_CASE("workers that need all cores") {
   REQUIRE(found(profile) == Names{"expensive-samples"});
   const RunFinding finding = findings_of(profile)[0];
   CHECK(finding.lost == Approx(0.6));
-  CHECK(finding.gain.gain == 0);
+  // Decoding takes 1 / 6.77 of its CPU time, the main process as much as before.
+  CHECK(finding.gain.gain == Approx(20 / (4 + (1 - 0.75 * (1 - 1 / 6.77)) * 15.7)));
+  CHECK(finding.gain.low < finding.gain.gain);
   CHECK(finding.evidence.find("uses 1.6 of 2.0 cores, decodes for 75 %") != std::string::npos);
+  profile.stacks.stacks[1].seconds = 0.1;  // what the workers do is unknown: a bound
+  CHECK(findings_of(profile)[0].gain.gain == Approx(2.5));
+  CHECK_FALSE(findings_of(profile)[0].gain.known());
+  CHECK(findings_of(profile)[0].evidence.ends_with(
+      "uses 1.6 of 2.0 cores, decodes for 1 % and changes images for 0 % of its time"));
+  profile.stacks.stacks[1].seconds = 0;
+  CHECK(findings_of(profile)[0].evidence.ends_with("uses 1.6 of 2.0 cores"));
+  profile.stacks.stacks[1].seconds = 6;
   profile.machine.affinity_cores = 4;  // cores are free
   CHECK(found(profile) == Names{"few-workers"});
   profile.machine.affinity_cores = 2;

@@ -243,6 +243,8 @@ TEST_CASE("tensor cores") {
   profile.trace->devices[0].matrix_s = 1;
   CHECK(found(profile) == RuleNames{"tensor-cores-unused"});
   CHECK(findings_of(profile)[0].lost == Approx(0.25));
+  CHECK(findings_of(profile)[0].gain.low == Approx(1 / 0.75));
+  CHECK(findings_of(profile)[0].gain.high == Approx(2));
   CHECK_THAT(findings_of(profile)[0].change, Contains("bfloat16"));
   profile.trace->devices[0].compute_capability = 7;
   CHECK_THAT(findings_of(profile)[0].change, Contains("float16") && !Contains("bfloat16"));
