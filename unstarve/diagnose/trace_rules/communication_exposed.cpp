@@ -14,6 +14,7 @@ std::optional<RunFinding> find_communication_exposed(const TraceUse& trace) {
   std::optional<RunFinding> finding =
       lost_time(trace, "the accelerator waits for communication with others", exposed, 0.05);
   if (!finding) return std::nullopt;
+  finding->gain = gain_without_part(trace, StepActivity::kCommunication, exposed);
   double total = 0;
   for (const DeviceUse& device : trace.devices) total += device.collective_s;
   finding->evidence = fmt::format("collectives take {} in which no kernel runs, {:.0f} % of their time",

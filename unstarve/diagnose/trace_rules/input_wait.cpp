@@ -11,6 +11,7 @@ std::optional<RunFinding> find_input_wait(const TraceUse& trace) {
   std::optional<RunFinding> finding =
       lost_time(trace, "the main thread waits for the next batch", trace.idle.loader_s, 0.05);
   if (!finding) return std::nullopt;
+  finding->gain = gain_without_part(trace, StepActivity::kLoader, trace.idle.loader_s);
   finding->evidence =
       fmt::format("the loader ({}) takes {}{}", trace.loader, time_of(trace, trace.idle.loader_s), while_idle(trace));
   const bool no_workers = trace.loader.find("_SingleProcessDataLoaderIter") != std::string::npos;

@@ -15,6 +15,7 @@ std::optional<RunFinding> find_pageable_copies(const TraceUse& trace) {
   std::optional<RunFinding> finding =
       lost_time(trace, "batches are copied to the accelerator from pageable memory", exposed, 0.02);
   if (!finding) return std::nullopt;
+  finding->gain = gain_without_part(trace, StepActivity::kCopy, exposed);
   finding->evidence =
       fmt::format("{:.1f} MB {} are copied from pageable memory at {:.1f} GB/s; no kernel runs for {}",
                   1e-6 * rate_of(trace, static_cast<double>(copies.bytes)), rate_unit(trace),

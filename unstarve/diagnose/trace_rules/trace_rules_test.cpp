@@ -87,6 +87,49 @@ TEST_CASE("the main thread waits for the loader") {
   CHECK(found(profile) == RuleNames{});
 }
 
+TEST_CASE("the gain has an interval if the steps show the part that is saved") {
+  RunProfile profile = training(0.7, StepActivity::kLoader);
+  profile.trace->idle.loader_s = 0.6;
+  for (std::size_t i = 0; i < 20; ++i) {  // 20 to 60 ms
+    const double more = i == 3 || i == 4 || i == 11 || i == 16 || i == 18 ? 0.03 : -0.01;
+    profile.trace->steps[i].seconds += more;
+    profile.trace->steps[i].parts[static_cast<std::size_t>(StepActivity::kLoader)] += more;
+  }
+  GainPrediction gain = finding_of(profile, "input-wait").gain;
+  CHECK(gain.gain == Approx(1 / 0.7));
+  CHECK(gain.known());
+  CHECK(gain.low > 1.2);
+  CHECK(gain.low < 1.41);
+  CHECK(gain.high > 1.45);
+  CHECK(gain.high < 1.7);
+  // Steps whose other parts vary, too: the share of the loader is the same in all.
+  RunProfile proportional = training(0.7, StepActivity::kLoader);
+  proportional.trace->idle.loader_s = proportional.trace->analysed_s = 0;
+  for (std::size_t i = 0; i < 20; ++i) {
+    TraceStep& step = proportional.trace->steps[i];
+    step.seconds *= 1.0 + static_cast<double>(i % 7);
+    step.parts[static_cast<std::size_t>(StepActivity::kLoader)] = 0.3 * step.seconds;
+    proportional.trace->idle.loader_s += 0.3 * step.seconds;
+    proportional.trace->analysed_s += step.seconds;
+  }
+  const GainPrediction same = finding_of(proportional, "input-wait").gain;
+  CHECK(same.known());
+  CHECK(same.high - same.low < 1e-6);
+  // Many steps: the interval is narrower.
+  std::vector<TraceStep>& steps = profile.trace->steps;
+  const std::vector<TraceStep> few = steps;
+  while (steps.size() < 3000) steps.insert(steps.end(), few.begin(), few.end());
+  profile.trace->idle.loader_s = 90;
+  profile.trace->analysed_s = 300;
+  const GainPrediction narrow = finding_of(profile, "input-wait").gain;
+  CHECK(narrow.high - narrow.low < 0.3 * (gain.high - gain.low));
+  // Few steps, or loader time that the parts do not show.
+  steps.resize(7);
+  CHECK_FALSE(finding_of(profile, "input-wait").gain.known());
+  profile.trace->steps = few;
+  CHECK_FALSE(finding_of(profile, "input-wait").gain.known());
+}
+
 CopyUse to_device(MemoryKind memory, double seconds, double overlapped_s) {
   CopyUse copy;
   copy.direction = CopyDirection::kToDevice;
