@@ -362,6 +362,15 @@ double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) 
   return seconds / stacks.seconds;
 }
 
+double interpreter_share(const PythonStacks& stacks) {
+  if (stacks.interpreter_s <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kMain && stack.interpreter_s > 0 && activity_of(stacks, stack) == Activity::kOther)
+      seconds += stack.interpreter_s;
+  return seconds / stacks.interpreter_s;
+}
+
 double share_within_input(const PythonStacks& stacks, Activity activity) {
   return share_where(stacks, [&](const StackUse& stack) {
     if (stack.thread != StackThread::kMain || activity_of(stacks, stack) != Activity::kInput) return false;

@@ -68,6 +68,12 @@ struct HotFunction {
 };
 [[nodiscard]] HotFunction hottest_python(const PythonStacks& stacks);
 
+// The share of the time in which the main thread holds the interpreter's lock outside of the loader and other known
+// activities.
+[[nodiscard]] double interpreter_share(const PythonStacks& stacks);
+// From this share on, the function of hottest_python() takes a large part of the time.
+inline constexpr double kHotFunction = 0.2;
+
 // The line of the program's own files from which `thread` calls functions of `activity` most.
 [[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);
 

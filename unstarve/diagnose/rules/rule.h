@@ -1,6 +1,5 @@
 #pragma once
-// Rules find causes of lost time in the profile of a run. Each is one row of rule_table.inl, and one file;
-// rules that share their test share a file.
+// Rules find causes of lost time in the profile of a run. Each is one row of rule_table.inl, and one file.
 //
 // A rule without evidence returns nothing. Thresholds are relative to the run.
 // Threads: pure functions. Failure: none.
