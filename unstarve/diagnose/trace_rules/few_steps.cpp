@@ -15,7 +15,7 @@ Changes how_to_record(const TraceUse& trace) {
   if (trace.format == "Nsight Systems")
     return {"record 10 steps, each inside of an NVTX range: torch.cuda.nvtx.range(f\"step {i}\")"};
   return {
-      "",
+      "record 10 steps, each inside of a range that marks it, by the functions of the profiler",
       "record 10 steps: torch.profiler.schedule(wait=1, warmup=1, active=10, repeat=1), and call profiler.step() at "
       "the end of every step",
       "record 10 steps, each inside of tf.profiler.experimental.Trace(\"train\", step_num=step, _r=1)",

@@ -16,7 +16,7 @@ std::optional<RunFinding> find_input_wait(const TraceUse& trace) {
       fmt::format("the loader ({}) takes {}{}", trace.loader, time_of(trace, trace.idle.loader_s), while_idle(trace));
   const bool no_workers = trace.loader.find("_SingleProcessDataLoaderIter") != std::string::npos;
   finding->changes = {
-      "",
+      "prepare the next batches in other threads or processes, and keep two of them ready",
       no_workers ? "load in other processes: DataLoader(num_workers=N, persistent_workers=True), with N of up to "
                    "the number of cores"
                  : "use more workers (num_workers, prefetch_factor), or a loader that needs less CPU time per "

@@ -26,7 +26,8 @@ std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
   finding.evidence = fmt::format(
       "at most {:.0f} % of the memory was reserved; all accelerators are idle for {}, while the host launches",
       100 * used, time_of(trace, idle_s));
-  finding.change = "double the batch size, and scale the learning rate";
+  finding.changes = {"double the batch size, and scale the learning rate", "", "", "",
+                     "double the batch size: unstarve train --batch N, which scales the learning rate"};
   finding.lost = launch / 2;
   finding.gain = gain_without(finding.lost);
   return finding;

@@ -35,12 +35,13 @@ std::optional<RunFinding> find_tensor_cores_unused(const TraceUse& trace) {
       100 * share, 100 * tensor_core / matrix);
   const bool bfloat16 = capability >= kFirstWithBfloat16;
   finding.changes = {
-      "",
+      "multiply numbers of 16 bits, with weights in float32",
       bfloat16 ? "use torch.autocast(\"cuda\", dtype=torch.bfloat16), or "
                  "torch.set_float32_matmul_precision(\"high\") with torch.backends.cudnn.allow_tf32 = True"
                : "use torch.autocast(\"cuda\", dtype=torch.float16) with torch.amp.GradScaler",
       fmt::format("call keras.mixed_precision.set_global_policy(\"mixed_{}\")", bfloat16 ? "bfloat16" : "float16"),
-      fmt::format("compute in jnp.{}, with parameters in float32", bfloat16 ? "bfloat16" : "float16")};
+      fmt::format("compute in jnp.{}, with parameters in float32", bfloat16 ? "bfloat16" : "float16"),
+      fmt::format("unstarve train --precision {}", bfloat16 ? "bfloat16" : "float16")};
   finding.changes.add({"sizes of channels and features that are multiples of 8 are required for most kernels"});
   finding.lost = lost;
   finding.gain = {std::sqrt(least * most), least, most};

@@ -82,7 +82,7 @@ TEST_CASE("the main thread waits for the loader") {
   profile.trace->framework = Framework::kTensorFlow;
   CHECK_THAT(findings_of(profile)[0].change, Contains("prefetch(tf.data.AUTOTUNE)"));
   profile.trace->framework = Framework::kUnknown;
-  CHECK_THAT(findings_of(profile)[0].change, Contains("PyTorch: ") && Contains("JAX: "));
+  CHECK_THAT(findings_of(profile)[0].change, StartsWith("prepare the next batches in other threads"));
   profile.trace->idle.loader_s = 0.09;
   CHECK(found(profile) == RuleNames{});
 }
@@ -448,6 +448,45 @@ TEST_CASE("what stacks show explains why the accelerator waits for the host") {
   profile.stacks.stacks[0].seconds = 3;
   CHECK_FALSE(found(profile).contains("memory-headroom"));
   CHECK_FALSE(found(profile).contains("tiny-copies"));
+}
+
+TEST_CASE("programs of unstarve are advised to change its own options") {
+  RunProfile profile = training(0.6);
+  TraceUse& trace = *profile.trace;
+  trace.framework = Framework::kUnknown;
+  trace.format = "CUPTI";
+  profile.processes.resize(1);
+  profile.processes[0].role = ProcessRole::kMain;
+  profile.processes[0].threads = {{"unstarve-work", 2, 1, 0, {}}};
+  trace.devices[0].matrix_s = 1;
+  trace.idle = {.checkpoint_s = 0.1, .allocation_s = 0.1, .synchronisation_s = 0.1, .launch_s = 0.4};
+  trace.runtime.median_kernel_s = 4e-6;
+  CHECK(finding_of(profile, "tensor-cores-unused").change.starts_with("unstarve train --precision bfloat16; "));
+  CHECK_THAT(finding_of(profile, "checkpoint-idle").change, Contains("--checkpoint-every"));
+  CHECK_THAT(finding_of(profile, "launch-bound").change, Contains("--graph on"));
+  // Without an option: a text that names no other library.
+  for (const char* const rule : {"hidden-syncs", "allocations-in-steps"}) {
+    const std::string change = finding_of(profile, rule).change;
+    CHECK_FALSE(change.empty());
+    CHECK_THAT(change, !Contains("PyTorch") && !Contains("torch.") && !Contains("JAX"));
+  }
+}
+
+TEST_CASE("every change has a text for any program") {
+  RunProfile profile = training(0.3, StepActivity::kCommunication);
+  TraceUse& trace = *profile.trace;
+  trace.framework = Framework::kUnknown;
+  trace.devices[0].matrix_s = 1;
+  trace.devices[0].memory_bytes = 80'000'000'000;
+  trace.devices[0].peak_memory_bytes = 20'000'000'000;
+  trace.idle = {0.1, 0.1, 0.1, 0.1, 0.1, 0.4};
+  trace.parts[static_cast<std::size_t>(StepActivity::kCopy)] = 0.4;
+  trace.copies = {to_device(MemoryKind::kPinned, 0.4, 0), to_device(MemoryKind::kPageable, 0.4, 0)};
+  trace.fallback.seconds = 0.2;
+  trace.unified.stalled_s = 0.2;
+  CHECK(found(profile).size() >= 12);
+  for (const RunFinding& finding : findings_of(profile))
+    CHECK((finding.changes.by_library().empty() || !finding.changes.general.empty()));
 }
 
 TEST_CASE("a gain is limited by what remains") {
