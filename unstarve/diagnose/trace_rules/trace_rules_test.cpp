@@ -365,7 +365,8 @@ TEST_CASE("the share of the peak arithmetic of a busy accelerator") {
   CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("matrix products and convolutions: 78 TFLOP/s"));
   trace.devices[0].name = "NVIDIA A100-SXM4-80GB";  // 312
   CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s, 25 % of the peak of this device"));
-  trace.devices[0].name = "NVIDIA A10G";  // not an A10
+  CHECK(findings_of(profile)[0].gain.gain == Approx(4));  // at the peak
+  trace.devices[0].name = "NVIDIA A10G";                  // not an A10
   CHECK_THAT(findings_of(profile)[0].evidence, EndsWith("78 TFLOP/s"));
   trace.devices[0].name = "NVIDIA H100 PCIe";
   trace.arithmetic = {100, 378e12 * trace.analysed_s, 189e12 * trace.analysed_s};
@@ -385,6 +386,9 @@ TEST_CASE("an accelerator that is busy all the time") {
   profile.trace->kernels = {{"gemm", 10, 1}, {"add", 100, 0.5}};
   CHECK(found(profile) == RuleNames{"accelerator-full"});
   CHECK_THAT(findings_of(profile)[0].title, Contains("96 %"));
+  CHECK_THAT(findings_of(profile)[0].change, StartsWith("stop here: a better loader, copies and launches together gain "
+                                                        "less than 5 %"));
+  CHECK(findings_of(profile)[0].gain.gain == 0);
   CHECK_THAT(findings_of(profile)[0].evidence, Contains("gemm 50 %, add 25 %"));
   profile.trace->devices.push_back(DeviceUse{});  // another one, which only copies
   CHECK(found(profile) == RuleNames{"accelerator-full"});
