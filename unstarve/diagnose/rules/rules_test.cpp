@@ -462,7 +462,7 @@ TEST_CASE("steps that become slower") {
   CHECK(found(profile) == Names{});
   profile.processes[0].run_delay_s = 0;
   std::ranges::reverse(profile.steps.seconds);
-  CHECK(found(profile) == Names{});
+  CHECK(found(profile) == Names{"few-steps"});  // faster: caches are filled, and the run has no constant speed
 }
 
 TEST_CASE("Python code in the main thread") {

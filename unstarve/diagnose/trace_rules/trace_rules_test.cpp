@@ -412,6 +412,38 @@ TEST_CASE("traces that permit no conclusion") {
   CHECK_THAT(findings_of(profile)[0].change, Contains("NVTX"));
 }
 
+TEST_CASE("a speed that changes permits no conclusion") {
+  RunProfile profile = training(0.85);
+  for (std::size_t i = 0; i < 20; ++i) profile.trace->steps.push_back(profile.trace->steps[i]);
+  for (std::size_t i = 0; i < 40; ++i) profile.trace->steps[i].seconds = (i % 3 == 0 ? 0.098 : 0.101);
+  profile.trace->analysed_s = 4;
+  profile.trace->devices[0].busy_s = 3.4;
+  CHECK(found(profile) == RuleNames{});
+  for (std::size_t i = 20; i < 40; ++i) profile.trace->steps[i].seconds *= 1.4;
+  CHECK(found(profile) == RuleNames{"few-steps"});
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("100.0 ms in the first half") && Contains("139.9 ms in the"));
+  // A watched run that is slow at its ends, so that its halves are equal.
+  RunProfile watched;
+  watched.watching.seconds = 10;
+  watched.machine.affinity_cores = 8;
+  watched.processes.resize(1);
+  watched.processes[0].pid = 4711;
+  watched.processes[0].role = ProcessRole::kMain;
+  watched.processes[0].end_s = 10;
+  watched.processes[0].cpu_s = watched.processes[0].busiest_thread_s = 9.9;
+  watched.machine.busy_cores = 1;
+  for (int i = 0; i < 360; ++i) watched.steps.seconds.push_back(i > 120 && i < 240 ? 0.007 : 0.02);
+  CHECK(found(watched) == RuleNames{"few-steps"});
+  CHECK(findings_of(watched)[0].lost == 0);
+  CHECK_THAT(findings_of(watched)[0].evidence, Contains("7.0 to 20.0 ms"));
+  watched.machine.busy_cores = 6;  // other programs explain it
+  CHECK_FALSE(found(watched).contains("few-steps"));
+  watched.machine.busy_cores = 1;
+  watched.steps.seconds.assign(360, 0.02);
+  for (std::size_t i = 0; i < 360; i += 12) watched.steps.seconds[i] = 0.03;
+  CHECK(found(watched) == RuleNames{});
+}
+
 TEST_CASE("a recording of watch that disturbed the program permits no conclusion") {
   RunProfile profile = training(0.7);
   profile.trace->idle.launch_s = 0.6;
