@@ -168,6 +168,7 @@ TEST_CASE("a start that is a large part of the run") {
   for (int i = 0; i < 20; ++i) profile.timeline.storage_bytes_per_s.push_back(i < 7 ? 5e7 : 1e5);
   finding = findings_of(profile)[0];
   CHECK(finding.evidence.find("compiled in 1.0 s of 4.0 s") != std::string::npos);
+  CHECK(finding.changes.tensorflow.find("TF_XLA_FLAGS=") != std::string::npos);
   CHECK(finding.evidence.find("read from storage") != std::string::npos);
   // The first step is not known.
   profile = marked(5, {1, 0.5});

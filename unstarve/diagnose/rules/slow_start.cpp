@@ -93,6 +93,7 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
                                     compilation, profile.stacks.seconds);
     const std::string cache = finding.changes.general + "; keep compiled code in a cache: the variable ";
     finding.changes.pytorch = cache + "TORCHINDUCTOR_FX_GRAPH_CACHE=1";
+    finding.changes.tensorflow = cache + "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=FOLDER";
     finding.changes.jax = cache + "JAX_COMPILATION_CACHE_DIR=FOLDER";
   }
   if (fills_caches(profile.timeline, start->begin_s + start->all_s())) {
