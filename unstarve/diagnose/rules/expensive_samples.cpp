@@ -36,17 +36,9 @@ std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
   finding.evidence =
       fmt::format("the main process waits for batches for {:.0f} % of the time; the loader uses {:.1f} of {:.1f} cores",
                   100 * input, used, cores);
-  double images = 0;
-  if (const double processes = profile.stacks.processes; processes > 0) {
-    const auto share = [&](Activity activity) {
-      return std::min(share_of(profile.stacks, StackThread::kLoader, activity) / processes, 1.0);
-    };
-    const double decode = share(Activity::kDecode), pixels = share(Activity::kPixels);
-    images = std::min(decode + pixels, 1.0);
-    if (images >= 0.01)
-      finding.evidence +=
-          fmt::format(", decodes for {:.0f} % and changes images for {:.0f} % of its time", 100 * decode, 100 * pixels);
-  }
+  const WorkerShares work = worker_shares(profile.stacks);
+  if (const std::string does = to_string(work); !does.empty()) finding.evidence += ", " + does;
+  const double images = std::min(work.decode + work.pixels, 1.0);
   finding.changes = {
       "use a loader that needs less CPU time per sample (unstarve.open()), store smaller images once (unstarve pack "
       "--resize), or use more cores",
