@@ -437,8 +437,7 @@ TEST_CASE("pauses between steps") {
   // The stacks show what the pauses are.
   record(profile, {{kMainThread, "evaluate", kOwnFile, 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
   finding = findings_of(profile)[0];
-  CHECK(finding.title == "evaluation stops the training");
-  CHECK(finding.evidence.find("evaluate() for 70 % of the time") != std::string::npos);
+  CHECK(finding.rule == "evaluation-stall");
   record(profile,
          {{kMainThread, "save", "torch/serialization.py", 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
   CHECK(found(profile) == Names{"checkpoint-stall"});
@@ -449,6 +448,30 @@ TEST_CASE("pauses between steps") {
   CHECK(found(profile) == Names{});
   profile.steps.seconds.assign(200, 0.01);
   profile.steps.seconds[0] = profile.steps.seconds[1] = profile.steps.seconds[100] = 2;
+  CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("evaluation stops the training, without known steps") {
+  RunProfile profile = run(9.5, {});
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 4, 0}, {kMainThread, "forward", "torch/nn.py", 6, 0}});
+  REQUIRE(found(profile) == Names{"evaluation-stall"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.title == "evaluation stops the training");
+  CHECK(finding.evidence == "the main thread is in evaluate() for 40 % of the time, at train.py:5 (evaluate)");
+  CHECK(finding.gain.gain == Approx(1 / 0.6));
+  CHECK(finding.gain.low < 1.6);
+  CHECK(finding.changes.unstarve.find("--evaluate-every") != std::string::npos);
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 0.4, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}});
+  CHECK(found(profile) == Names{});  // rarely
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 9.5, 0}});
+  CHECK(found(profile) == Names{});  // a program that only evaluates
+  record(profile, {{kMainThread, "evaluate", "keras/src/trainers/trainer.py", 4, 0}});
+  CHECK(found(profile) == Names{});  // a function of a library, which the program may call for another reason
+  // A test of a program that trains.
+  record(profile, {{kMainThread, "test_training", kOwnFile, 4, 0}, {kMainThread, "forward", "torch/nn.py", 5, 0}});
+  CHECK(found(profile) == Names{"evaluation-stall"});
+  profile.stacks.lines.push_back({"backward", "torch/_tensor.py", 9});
+  profile.stacks.stacks.push_back({kMainThread, {0, 1, 3}, 1, 0, 9});
   CHECK(found(profile) == Names{});
 }
 

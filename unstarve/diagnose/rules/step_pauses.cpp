@@ -3,40 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
-#include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/long_steps.h"
-#include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 namespace {
-
-// A function of the program that evaluates, by its name, and its share of the main thread's time.
-struct Evaluation {
-  CodeLine line;
-  double share = 0;
-};
-
-Evaluation evaluation_of(const PythonStacks& stacks) {
-  Evaluation result;
-  if (stacks.seconds <= 0) return result;
-  for (const StackUse& stack : stacks.stacks) {
-    if (stack.thread != StackThread::kMain) continue;
-    const auto found = std::ranges::find_if(stack.lines, [&](int index) {
-      const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
-      const std::string& name = line.function;
-      return !is_library(line) && (name.starts_with("eval") || name.starts_with("valid") || name.starts_with("test"));
-    });
-    if (found == stack.lines.end()) continue;
-    if (result.share == 0) result.line = stacks.lines[static_cast<std::size_t>(*found)];  // most time first
-    result.share += stack.seconds / stacks.seconds;
-  }
-  return result;
-}
 
 std::optional<RunFinding> find_step_pauses(const RunProfile& profile) {
   constexpr std::size_t kFewest = 20;
@@ -57,15 +30,7 @@ std::optional<RunFinding> find_step_pauses(const RunProfile& profile) {
       pauses.indexes.size(), seconds.size(), kLongStep, pauses.median_s,
       pauses.period > 0 ? fmt::format(", one in {}", pauses.period) : "", std::ranges::max(seconds),
       100 * pauses.share);
-  const Evaluation evaluation = evaluation_of(profile.stacks);
-  if (evaluation.share >= 0.5 * pauses.share) {
-    finding.title = "evaluation stops the training";
-    finding.evidence += fmt::format("; the main thread is in {}() for {:.0f} % of the time, at {}",
-                                    evaluation.line.function, 100 * evaluation.share, to_string(evaluation.line));
-    finding.change =
-        "evaluate less often, on fewer samples or with larger batches without gradients; or evaluate checkpoints in "
-        "another process";
-  } else if (pauses.period > 0) {
+  if (pauses.period > 0) {
     finding.change = fmt::format(
         "find what runs every {} steps: evaluation, checkpoints, logs, or Python's garbage collector (call gc.freeze() "
         "before training, and gc.collect() at a fixed interval); do it less often, or in another thread or process",
