@@ -303,6 +303,23 @@ TEST_CASE("tensor cores") {
   CHECK(found(profile) == RuleNames{});
 }
 
+TEST_CASE("sizes that are no multiples of 8") {
+  RunProfile profile = training(0.85);
+  profile.trace->devices[0].matrix_s = 1;
+  profile.trace->devices[0].tensor_core_s = 0.8;
+  profile.trace->arithmetic = {100, 1e12, 0, 4e11};
+  REQUIRE(found(profile) == RuleNames{"misaligned-shapes"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.5 * 0.4));
+  CHECK_THAT(findings_of(profile)[0].evidence, StartsWith("40 % of the operations"));
+  profile.trace->arithmetic.misaligned_16 = 1e11;
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->arithmetic = {100, 0, 1e12, 0};  // numbers of 32 bits
+  CHECK(found(profile) == RuleNames{});
+  profile.trace->arithmetic = {100, 1e12, 0, 4e11};
+  profile.trace->devices[0].matrix_s = 0.3;  // a small part of the time
+  CHECK(found(profile) == RuleNames{});
+}
+
 TEST_CASE("allocations, checkpoints and logging") {
   RunProfile profile = training(0.85);
   profile.trace->idle.allocation_s = 0.1;
