@@ -190,6 +190,7 @@ struct ArithmeticUse {
   std::int64_t operators = 0;
   double operations_16 = 0;  // with numbers of 16 bits; a multiplication and its addition are two operations
   double operations_32 = 0;  // with float32
+  double misaligned_16 = 0;  // the part of operations_16 with channels or features that are no multiples of 8
 };
 
 // Events of a trace that contradict its format, which are left out.

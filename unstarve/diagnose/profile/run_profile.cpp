@@ -92,7 +92,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuntimeUse, launches, copies, synchronisation
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleUse, loader_s, checkpoint_s, logging_s, allocation_s, synchronisation_s,
                                    launch_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NamedTime, name, count, seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticUse, operators, operations_16, operations_32)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticUse, operators, operations_16, operations_32, misaligned_16)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MalformedEvents, count, examples)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(TraceUse, format, framework, loader, observed_s, analysed_s, overhead_s, events,
                                    left_out, image_bytes, steps, parts, idle, runtime, devices, copies, kernels,
@@ -194,6 +194,8 @@ void upgrade(nlohmann::json& json) {
   if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
   if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
   if (json.contains("machine")) with(json.at("machine"), {"cores"}, nlohmann::json::array());
+  if (json.contains("trace") && json.at("trace").is_object() && json.at("trace").contains("arithmetic"))
+    with(json.at("trace").at("arithmetic"), {"misaligned_16"}, 0);
   if (json.contains("timeline")) {
     with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
          nlohmann::json::array());

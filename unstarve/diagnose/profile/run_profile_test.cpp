@@ -137,7 +137,7 @@ TEST_CASE("what a trace shows is the same after JSON") {
   trace.pinned = {1, 0, 8192, 8192, 0, {}};
   trace.unified = {5, 7, 1, 0.25, 0.125, 0.375};
   trace.fallback = {5, 0.25, 1 << 20, {{"aten::linalg_svd", 5, 0.2}}};
-  trace.arithmetic = {12, 3e12, 1e9};
+  trace.arithmetic = {12, 3e12, 1e9, 2e12};
   trace.processes = {{4711, 1, 900, 5, 0.25, 0.5, 2048, 0.5, "gone"}};
   profile.trace = trace;
   const RunProfile read = run_profile_from_json(to_json(profile), "x");
@@ -152,12 +152,16 @@ TEST_CASE("what a trace shows is the same after JSON") {
   CHECK(read.trace->unified.gpu_faults == 7);
   CHECK(read.trace->fallback.operators[0].name == "aten::linalg_svd");
   CHECK(read.trace->arithmetic.operations_16 == 3e12);
+  CHECK(read.trace->arithmetic.misaligned_16 == 2e12);
   std::string json = to_json(profile);
   for (const auto& [from, to] : {std::pair{"gaps", "grab"}, {"window", "wizard"}}) {  // of an earlier program
     std::string earlier = json;
     earlier.replace(earlier.find(from), std::string_view(from).size(), to);
     CHECK(run_profile_from_json(earlier, "x").trace->window.names.empty() == (std::string_view(from) == "window"));
   }
+  std::string without_sizes = json;  // the same
+  without_sizes.replace(without_sizes.find("misaligned_16"), 13, "something");
+  CHECK(run_profile_from_json(without_sizes, "x").trace->arithmetic.misaligned_16 == 0);
   for (const WindowSpan& span : {WindowSpan{1, 0}, WindowSpan{0, -1}, WindowSpan{0, 0, StepActivity{9}}}) {
     RunProfile broken = profile;
     broken.trace->window.spans[0] = span;

@@ -1,6 +1,7 @@
 #include "unstarve/diagnose/profile/stack_shares.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -8,6 +9,8 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace unstarve {
 namespace {
@@ -360,6 +363,58 @@ double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread) 
   for (const auto& [index, line] : lines)
     if (line.images_s > line.own_s) seconds += line.own_s;
   return seconds / stacks.seconds;
+}
+
+WorkerShares worker_shares(const PythonStacks& stacks) {
+  WorkerShares shares;
+  if (stacks.processes <= 0) return shares;
+  const auto has_file = [&](const StackUse& stack, std::string_view part) {
+    return std::ranges::any_of(stack.lines, [&](int index) {
+      return stacks.lines[static_cast<std::size_t>(index)].file.find(part) != std::string::npos;
+    });
+  };
+  const auto collates = [&](const StackUse& stack) { return has_file(stack, "torch/utils/data/_utils/collate.py"); };
+  // The thread that sends waits for batches in a condition of threading.py.
+  const auto transfers = [&](const StackUse& stack) {
+    if (waits_in_python(stacks, stack)) return false;
+    return has_file(stack, "multiprocessing/reduction") || has_file(stack, "/_utils/pin_memory.py") ||
+           has_file(stack, "/multiprocessing/queues.py");
+  };
+  const auto share = [&](const auto& counts) {
+    const auto of_worker = [&](const StackUse& stack) { return stack.thread == StackThread::kLoader && counts(stack); };
+    return std::min(share_where(stacks, of_worker) / stacks.processes, 1.0);
+  };
+  const auto does = [&](Activity activity) {
+    return share([&](const StackUse& stack) {
+      return activity_of(stacks, stack) == activity && !collates(stack) && !transfers(stack);
+    });
+  };
+  return {does(Activity::kDecode), does(Activity::kPixels),
+          share([&](const StackUse& stack) { return collates(stack) && !transfers(stack); }), share(transfers)};
+}
+
+std::string to_string(const WorkerShares& shares) {
+  std::array<std::pair<double, const char*>, 4> parts{{{shares.decode, "decodes"},
+                                                       {shares.pixels, "changes images"},
+                                                       {shares.collate, "collates"},
+                                                       {shares.transfer, "sends batches"}}};
+  std::ranges::stable_sort(parts, [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::vector<std::string> texts;
+  for (const auto& [share, does] : parts)
+    if (share >= 0.01) texts.push_back(fmt::format("{} for {:.0f} %", does, 100 * share));
+  if (texts.empty()) return "";
+  const std::string last = texts.back();
+  texts.pop_back();
+  return fmt::format("{}{}{} of its time", fmt::join(texts, ", "), texts.empty() ? "" : " and ", last);
+}
+
+double interpreter_share(const PythonStacks& stacks) {
+  if (stacks.interpreter_s <= 0) return 0;
+  double seconds = 0;
+  for (const StackUse& stack : stacks.stacks)
+    if (stack.thread == StackThread::kMain && stack.interpreter_s > 0 && activity_of(stacks, stack) == Activity::kOther)
+      seconds += stack.interpreter_s;
+  return seconds / stacks.interpreter_s;
 }
 
 double share_within_input(const PythonStacks& stacks, Activity activity) {

@@ -68,12 +68,29 @@ struct HotFunction {
 };
 [[nodiscard]] HotFunction hottest_python(const PythonStacks& stacks);
 
+// The share of the time in which the main thread holds the interpreter's lock outside of the loader and other known
+// activities.
+[[nodiscard]] double interpreter_share(const PythonStacks& stacks);
+// From this share on, the function of hottest_python() takes a large part of the time.
+inline constexpr double kHotFunction = 0.2;
+
 // The line of the program's own files from which `thread` calls functions of `activity` most.
 [[nodiscard]] HotLine caller_of(const PythonStacks& stacks, StackThread thread, Activity activity);
 
 // As share_of(), of the lines of the program themselves that mostly call functions which decode images or change their
 // pixels: this is the time that releasing whole images takes.
 [[nodiscard]] double own_share_of_image_lines(const PythonStacks& stacks, StackThread thread);
+
+// What the workers of the loader do, shares of the time of one of them, 0..1. All are 0 if it is unknown.
+struct WorkerShares {
+  double decode = 0;    // decodes images
+  double pixels = 0;    // changes images
+  double collate = 0;   // makes a batch of samples
+  double transfer = 0;  // sends batches to the main process, and pins them
+};
+[[nodiscard]] WorkerShares worker_shares(const PythonStacks& stacks);
+// "decodes for 60 % and collates for 12 % of its time", most time first; empty if all are below 1 %.
+[[nodiscard]] std::string to_string(const WorkerShares& shares);
 
 // The share in which the main thread does `activity` while it gets the next batch.
 [[nodiscard]] double share_within_input(const PythonStacks& stacks, Activity activity);

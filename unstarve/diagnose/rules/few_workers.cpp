@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 
@@ -29,6 +30,8 @@ std::optional<RunFinding> find_few_workers(const RunProfile& profile) {
       "{} {} busy for {:.0f} % of the time; the main process waits for {:.0f} %; {:.1f} of {:.1f} cores are free",
       loader.processes, loader.processes == 1 ? "worker is" : "workers are", 100 * loader.busy(), 100 * waits, free,
       usable_cores(profile.machine));
+  if (const std::string does = to_string(worker_shares(profile.stacks)); !does.empty())
+    finding.evidence += "; a worker " + does;
   const int each = (workers + main.processes - 1) / main.processes;
   finding.changes = {
       fmt::format("use {} workers for each main process, or a loader that needs less CPU time per sample", each),

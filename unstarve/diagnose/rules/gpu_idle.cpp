@@ -48,7 +48,8 @@ std::optional<RunFinding> find_gpu_idle(const RunProfile& profile) {
   finding.changes = {std::string("record a trace of 10 steps with Nsight Systems") + kShows,
                      std::string("record a trace of 10 steps with torch.profiler") + kShows,
                      std::string("record a trace of 10 steps with tf.profiler.experimental.start(FOLDER)") + kShows,
-                     std::string("record a trace of 10 steps with jax.profiler.trace(FOLDER)") + kShows};
+                     std::string("record a trace of 10 steps with jax.profiler.trace(FOLDER)") + kShows,
+                     "unstarve bench DATA --model NAME --device cuda shows which stage limits the training"};
   return finding;
 }
 

@@ -64,6 +64,24 @@ TEST_CASE("a slow link to the GPU") {
   gpu.link_lanes = 8;
   CHECK(found(profile) == Names{"slow-link"});
   CHECK(findings_of(profile)[0].evidence.find("8 of 16 lanes") != std::string::npos);
+  CHECK(findings_of(profile)[0].lost == 0);  // no kernels were recorded
+  CHECK(findings_of(profile)[0].evidence.find("the copies take is unknown") != std::string::npos);
+  TraceUse& trace = profile.trace.emplace();
+  trace.format = "CUPTI";
+  trace.analysed_s = 10;
+  trace.parts[static_cast<std::size_t>(StepActivity::kCopy)] = 5;
+  trace.copies.resize(2);
+  trace.copies[0].direction = CopyDirection::kToDevice;
+  trace.copies[0].host_memory = MemoryKind::kPinned;
+  trace.copies[0].seconds = 3;
+  trace.copies[0].overlapped_s = 2.8;
+  trace.copies[1].direction = CopyDirection::kOnDevice;
+  trace.copies[1].seconds = 5;
+  CHECK(findings_of(profile)[0].lost == Approx(0.02 * 0.5));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.99));
+  gpu.link_generation = 3;  // a quarter of the rate for each lane
+  CHECK(findings_of(profile)[0].lost == Approx(0.02 * (1 - 0.125)));
+  profile.trace.reset();
   gpu.busy_samples = 0;  // an idle link
   CHECK(found(profile) == Names{});
   gpu = busy_gpu();
@@ -121,6 +139,24 @@ TEST_CASE("an idle GPU is a finding if nothing else explains it") {
   CHECK(found(profile) == Names{"gpu-idle"});
   profile.gpus[0].samples = 0;
   CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("findings that do not explain an idle GPU do not hide it") {
+  RunProfile profile = run(9, {});
+  profile.gpus = {idle_gpu()};
+  for (int i = 0; i < 20; ++i) profile.timeline.resident_bytes.push_back(3e8 + 2e7 * i);
+  CHECK(found(profile) == Names{"gpu-idle", "growing-memory"});
+  profile.timeline = {};
+  // The start is no part of the samples of the GPU.
+  RankUse rank;
+  rank.pid = profile.processes[0].pid;
+  rank.begin_unix_s = 1e9;
+  rank.steps.count = 50;
+  for (int i = 0; i < 50; ++i) rank.steps.ends_s.push_back(1e9 + 6 + 0.08 * i);
+  profile.ranks = {rank};
+  CHECK(found(profile) == Names{"gpu-idle", "slow-start"});
+  profile.machine.throttled_share = 0.5;  // this explains it
+  CHECK(found(profile) == Names{"cpu-quota", "slow-start"});
 }
 
 TEST_CASE("a GPU that recorded kernels keep busy is not idle") {

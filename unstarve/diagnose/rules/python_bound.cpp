@@ -1,4 +1,4 @@
-// The main thread executes Python code: one expensive line, or the overhead of many small operators.
+// The main thread executes Python code, mostly in one function.
 
 #include <fmt/format.h>
 
@@ -11,17 +11,6 @@
 namespace unstarve {
 namespace {
 
-// Share of the time in which the main thread holds the interpreter's lock outside of the loader.
-double interpreter_outside_input(const PythonStacks& stacks) {
-  if (stacks.interpreter_s <= 0) return 0;
-  double seconds = 0;
-  for (const StackUse& stack : stacks.stacks)
-    if (stack.thread == StackThread::kMain && stack.interpreter_s > 0 && activity_of(stacks, stack) == Activity::kOther)
-      seconds += stack.interpreter_s;
-  return seconds / stacks.interpreter_s;
-}
-
-constexpr double kHot = 0.2;
 constexpr double kWaits = 0.15;  // of the time; a gain is of the time with waits
 
 // A function that spends its time in one line waits for a call, which can be moved or removed. A loop has several
@@ -40,8 +29,8 @@ GainPrediction gain_of(const HotFunction& hot, double seconds) {
 std::optional<RunFinding> find_python(const RunProfile& profile) {
   const HotFunction hot = hottest_python(profile.stacks);
   const HotLine& line = hot.line;
-  const double share = interpreter_outside_input(profile.stacks);
-  if (line.share < kHot || share < 0.3) return std::nullopt;
+  const double share = interpreter_share(profile.stacks);
+  if (line.share < kHotFunction || share < 0.3) return std::nullopt;
   RunFinding finding;
   finding.title = fmt::format("the main thread executes Python code, mostly at {}", to_string(line.line));
   finding.evidence =
@@ -59,32 +48,7 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
       "replace loops with operations on whole arrays, or move the work into map(f) of the pipeline, which other "
       "processes execute"};
   finding.gain = gain_of(hot, profile.stacks.seconds);
-  finding.lost = line.share;
-  return finding;
-}
-
-std::optional<RunFinding> find_small_steps(const RunProfile& profile) {
-  const RoleSum main = sum_of(profile, ProcessRole::kMain);
-  const double share = interpreter_outside_input(profile.stacks);
-  // Delays by other programs are not a part of the cause.
-  const double runnable = main.lived_s > 0 ? (main.thread_s + main.run_delay_s) / main.lived_s : 0;
-  if (main.processes == 0 || runnable < 0.7 || usable_cores(profile.machine) < 2) return std::nullopt;
-  if (main.busy() > 1.3 || share < 0.1 || input_share(profile) > 0.3) return std::nullopt;
-  if (hottest_python(profile.stacks).line.share >= kHot) return std::nullopt;
-  RunFinding finding;
-  finding.title = "the operators are small: only one core computes, and Python takes a part of its time";
-  finding.evidence = fmt::format(
-      "the main thread runs for {:.0f} % of the time and holds the GIL for {:.0f} %, spread over many lines; its "
-      "process uses {:.1f} of {:.1f} cores",
-      100 * main.thread_busy(), 100 * share, main.busy(), usable_cores(profile.machine));
-  finding.changes = {
-      "use larger batches, or compile the step",
-      "use larger batches (unstarve batch-find finds the best), or compile the step: torch.compile(model)",
-      "use larger batches, compile the step with tf.function(jit_compile=True), or run several steps per call: "
-      "model.compile(steps_per_execution=10)",
-      "use larger batches, or compile the whole step with one jax.jit",
-      "use larger batches: unstarve batch-find finds the best"};
-  finding.lost = share;
+  finding.lost = lost_by(finding.gain);
   return finding;
 }
 
@@ -95,9 +59,5 @@ const Rule kPythonBound{
     "outside of the loader, the main thread holds the GIL (Python's global lock) for 30 % of the time, and for 20 % in "
     "one function of the program and the functions that it calls, except those of torch, TensorFlow and JAX",
     find_python};
-const Rule kSmallSteps{"small-steps",
-                       "the main thread runs or waits for a core for 70 % of the time and holds the GIL for 10 %, but "
-                       "no single function does as in python-bound; its process uses at most 1.3 cores",
-                       find_small_steps};
 
 }  // namespace unstarve

@@ -21,7 +21,29 @@ TEST_CASE("storage") {
   alone.machine.io_pressure = 0.6;
   alone.processes[0].storage_bytes = alone.processes[0].read_bytes = 1'000'000'000;
   CHECK(found(alone) == Names{"storage-wait"});
-  CHECK(findings_of(alone)[0].gain.gain == 0);
+  CHECK(findings_of(alone)[0].gain.gain == 0);  // the CPU time of its calls is unknown
+  alone.processes[0].main_system_s = 0.4;
+  alone.processes[0].minor_faults = 1'000'000;  // page faults explain it
+  CHECK(findings_of(alone)[0].gain.gain == Approx(1 / (1 - 0.64 * 15 / 16)));
+  CHECK_FALSE(findings_of(alone)[0].gain.known());
+  // Of workers, what the cores permit, at most.
+  RunProfile busy = profile;
+  busy.machine.affinity_cores = 1;
+  busy.machine.busy_cores = 0.4;
+  CHECK(findings_of(busy)[0].gain.gain == Approx(1 + 0.6 / 0.4));
+  CHECK_THAT(findings_of(profile)[0].change,
+             Catch::Contains("read ahead") && Catch::Contains("cache the data in memory"));
+  // Long reads: requests in advance do not help.
+  RunProfile other = profile;
+  other.processes[1].read_calls = 1000;
+  CHECK_THAT(findings_of(other)[0].change, !Catch::Contains("ahead") && Catch::Contains("faster storage"));
+  CHECK_THAT(findings_of(other)[0].evidence,
+             Catch::EndsWith("the rate of the storage limits, not the number of requests"));
+  CHECK(findings_of(other)[0].gain.gain == Approx(2.5));
+  // More data than memory.
+  other.machine.memory_limit_bytes = 900'000'000;
+  CHECK_THAT(findings_of(other)[0].change, !Catch::Contains("in memory"));
+  CHECK_THAT(findings_of(other)[0].evidence, Catch::EndsWith("does not fit into the memory limit of 0.9 GB"));
   profile.processes[1].read_bytes = 20'000'000'000;
   CHECK(found(profile) == Names{});
 }

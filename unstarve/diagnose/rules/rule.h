@@ -1,6 +1,5 @@
 #pragma once
-// Rules find causes of lost time in the profile of a run. Each is one row of rule_table.inl, and one file;
-// rules that share their test share a file.
+// Rules find causes of lost time in the profile of a run. Each is one row of rule_table.inl, and one file.
 //
 // A rule without evidence returns nothing. Thresholds are relative to the run.
 // Threads: pure functions. Failure: none.
@@ -41,7 +40,8 @@ struct Rule {
   const char* name;
   const char* threshold;  // when it finds something, for the reference
   std::optional<RunFinding> (*find)(const RunProfile& profile);
-  bool if_unexplained = false;  // its finding is left out if another one takes at least half as much time
+  bool if_unexplained = false;  // its finding is left out if another one that explains takes half as much time
+  bool explains = true;         // the time that it takes may be why the program waits in the steady part of the run
 };
 
 // By the amount of evidence:

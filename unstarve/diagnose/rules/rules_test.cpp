@@ -25,6 +25,26 @@ TEST_CASE("a quota that stops the program") {
   RunProfile profile = run(9, {});
   profile.machine.throttled_share = 0.3;
   CHECK(found(profile) == Names{"cpu-quota"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.3));  // the quota is unknown
+  CHECK(findings_of(profile)[0].gain.gain == 0);
+  // Four threads could run on a quota of two cores.
+  profile = run(19, {});
+  profile.processes[0].busiest_thread_s = 9;
+  profile.processes[0].run_delay_s = 21;
+  profile.machine.throttled_share = 0.9;
+  profile.machine.quota_cores = 2;
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.rule == "cpu-quota");
+  CHECK(finding.gain.gain == Approx(1.85));
+  CHECK(finding.gain.high == Approx(2));
+  CHECK(finding.lost == Approx(1 - 1 / 1.85));
+  CHECK(finding.evidence.find("4.0 threads could run") != std::string::npos);
+  profile.machine.busy_cores = 1.9 + 5.5;  // 2.5 cores are not used by other programs
+  CHECK(findings_of(profile)[0].gain.high == Approx(1.25));
+  // Something was throttled in most periods, but the program needs hardly more than the quota.
+  profile.machine.busy_cores = 1.9;
+  profile.processes[0].run_delay_s = 1.2;
+  CHECK(findings_of(profile)[0].lost < 0.01);
 }
 
 TEST_CASE("other programs") {
@@ -271,6 +291,19 @@ TEST_CASE("memory that grows") {
   RunProfile profile = run(9.9, {});
   for (int i = 0; i < 20; ++i) profile.timeline.resident_bytes.push_back(3e8 + 2e7 * i);
   CHECK(found(profile) == Names{"growing-memory"});
+  // The loss is what is known of it: the time of the kernel for new pages, and steps that become slower.
+  CHECK(findings_of(profile)[0].lost == 0);
+  CHECK(findings_of(profile)[0].gain.gain == 0);
+  profile.processes[0].main_system_s = 3;
+  profile.processes[0].minor_faults = 1'000'000;
+  CHECK(findings_of(profile)[0].lost == Approx(0.22));
+  CHECK_THAT(findings_of(profile)[0].evidence, Catch::Contains("at least 1.28 times"));
+  profile.processes[0].main_system_s = 1;
+  CHECK(findings_of(profile)[0].lost == Approx(0.1));
+  profile.steps = {"un.step()", 29, {}, 250};
+  for (int i = 0; i < 250; ++i) profile.steps.seconds.push_back(i < 100 ? 0.01 : 0.02);
+  CHECK(findings_of(profile)[0].lost == Approx(1 - 0.01 / 0.0175));
+  profile.steps = {};
   for (double& bytes : profile.timeline.resident_bytes) bytes = std::min(bytes, 5e8);  // a cache that is full
   CHECK(found(profile) == Names{});
   for (double& bytes : profile.timeline.resident_bytes) bytes = 5e8;
@@ -362,6 +395,8 @@ TEST_CASE("operator threads wait for each other, on cores that workers need") {
     if (each.rule == "spinning-threads") finding = each;
   CHECK(finding.gain.gain == Approx(2 / 1.1));
   CHECK_FALSE(finding.gain.known());
+  CHECK_THAT(finding.evidence, Catch::StartsWith("0.8 threads that compute operators could run at the same time, and "
+                                                 "use 0.4 cores"));
   CHECK(finding.change.find("set_num_threads(1)") != std::string::npos);
   CHECK(finding.changes.tensorflow.find("set_intra_op_parallelism_threads(1)") != std::string::npos);
   CHECK(finding.changes.jax.find("NPROC=1") != std::string::npos);
@@ -402,8 +437,7 @@ TEST_CASE("pauses between steps") {
   // The stacks show what the pauses are.
   record(profile, {{kMainThread, "evaluate", kOwnFile, 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
   finding = findings_of(profile)[0];
-  CHECK(finding.title == "evaluation stops the training");
-  CHECK(finding.evidence.find("evaluate() for 70 % of the time") != std::string::npos);
+  CHECK(finding.rule == "evaluation-stall");
   record(profile,
          {{kMainThread, "save", "torch/serialization.py", 7, 0}, {kMainThread, "forward", "torch/nn.py", 3, 0}});
   CHECK(found(profile) == Names{"checkpoint-stall"});
@@ -417,6 +451,30 @@ TEST_CASE("pauses between steps") {
   CHECK(found(profile) == Names{});
 }
 
+TEST_CASE("evaluation stops the training, without known steps") {
+  RunProfile profile = run(9.5, {});
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 4, 0}, {kMainThread, "forward", "torch/nn.py", 6, 0}});
+  REQUIRE(found(profile) == Names{"evaluation-stall"});
+  const RunFinding finding = findings_of(profile)[0];
+  CHECK(finding.title == "evaluation stops the training");
+  CHECK(finding.evidence == "the main thread is in evaluate() for 40 % of the time, at train.py:5 (evaluate)");
+  CHECK(finding.gain.gain == Approx(1 / 0.6));
+  CHECK(finding.gain.low < 1.6);
+  CHECK(finding.changes.unstarve.find("--evaluate-every") != std::string::npos);
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 0.4, 0}, {kMainThread, "forward", "torch/nn.py", 9, 0}});
+  CHECK(found(profile) == Names{});  // rarely
+  record(profile, {{kMainThread, "evaluate", kOwnFile, 9.5, 0}});
+  CHECK(found(profile) == Names{});  // a program that only evaluates
+  record(profile, {{kMainThread, "evaluate", "keras/src/trainers/trainer.py", 4, 0}});
+  CHECK(found(profile) == Names{});  // a function of a library, which the program may call for another reason
+  // A test of a program that trains.
+  record(profile, {{kMainThread, "test_training", kOwnFile, 4, 0}, {kMainThread, "forward", "torch/nn.py", 5, 0}});
+  CHECK(found(profile) == Names{"evaluation-stall"});
+  profile.stacks.lines.push_back({"backward", "torch/_tensor.py", 9});
+  profile.stacks.stacks.push_back({kMainThread, {0, 1, 3}, 1, 0, 9});
+  CHECK(found(profile) == Names{});
+}
+
 TEST_CASE("steps that become slower") {
   RunProfile profile = run(5, {});
   profile.steps = {"un.step()", 29, {}, 300};
@@ -427,7 +485,7 @@ TEST_CASE("steps that become slower") {
   CHECK(found(profile) == Names{});
   profile.processes[0].run_delay_s = 0;
   std::ranges::reverse(profile.steps.seconds);
-  CHECK(found(profile) == Names{});
+  CHECK(found(profile) == Names{"few-steps"});  // faster: caches are filled, and the run has no constant speed
 }
 
 TEST_CASE("Python code in the main thread") {
@@ -437,6 +495,7 @@ TEST_CASE("Python code in the main thread") {
   // One line takes its time: a call that can be removed.
   RunFinding finding = findings_of(profile)[0];
   CHECK(finding.gain.gain == Approx(2.5));
+  CHECK(finding.lost == Approx(0.6));  // the time that the gain saves: findings are ordered by it
   CHECK(finding.gain.low < 2.2);
   CHECK(finding.gain.high > 2.5);
   CHECK(gain_without(0.6, 10'000).high == Approx(2.5).epsilon(0.02));  // after many samples
@@ -449,6 +508,8 @@ TEST_CASE("Python code in the main thread") {
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / (1 - 0.6 * 0.85)));
   record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 5}, {kMainThread, "main", kOwnFile, 1, 0.5}});
   CHECK(found(profile) == Names{"small-steps"});
+  CHECK(findings_of(profile)[0].gain.low == Approx(1 / (1 - 0.55 / 2)));
+  CHECK(findings_of(profile)[0].gain.high == 2);
   record(profile, {{kMainThread, "forward", "torch/nn.py", 9, 0.4}, {kMainThread, "main", kOwnFile, 1, 0.4}});
   CHECK(found(profile) == Names{});
   // Its operators use several cores.

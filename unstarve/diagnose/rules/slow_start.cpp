@@ -11,6 +11,7 @@
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 namespace {
@@ -76,6 +77,7 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
   if (!start || start->all_s() < kShortest || start->all_s() < kShare * start->seconds) return std::nullopt;
   RunFinding finding;
   finding.lost = std::min(start->all_s() / start->seconds, 1.0);
+  finding.gain = gain_without(finding.lost);  // of this run, at most
   finding.title = fmt::format("the start takes {:.0f} % of this run: measure without it", 100 * finding.lost);
   finding.evidence = fmt::format("the first step ended after {:.1f} s", start->first_s);
   if (start->slow > 0) {
@@ -91,6 +93,7 @@ std::optional<RunFinding> find_slow_start(const RunProfile& profile) {
                                     compilation, profile.stacks.seconds);
     const std::string cache = finding.changes.general + "; keep compiled code in a cache: the variable ";
     finding.changes.pytorch = cache + "TORCHINDUCTOR_FX_GRAPH_CACHE=1";
+    finding.changes.tensorflow = cache + "TF_XLA_FLAGS=--tf_xla_persistent_cache_directory=FOLDER";
     finding.changes.jax = cache + "JAX_COMPILATION_CACHE_DIR=FOLDER";
   }
   if (fills_caches(profile.timeline, start->begin_s + start->all_s())) {
@@ -106,6 +109,6 @@ const Rule kSlowStart{
     "slow-start",
     "un.step() marks 16 to 2048 steps; the time until the end of the first step, plus the excess of the next steps "
     "over the median until a step takes less than 1.5 times the median, is 20 % of the run and at least two seconds",
-    find_slow_start};
+    find_slow_start, false, false};
 
 }  // namespace unstarve

@@ -43,13 +43,13 @@ std::optional<RunFinding> find_small_files(const RunProfile& profile) {
                      "grain.ArrayRecordDataSource(files); or run unstarve pack and read with unstarve.open()",
                      "unstarve pack FOLDER, then open the packed file"};
   if (reads.workers) {  // a bound: the storage may not deliver the bytes faster
-    finding.gain.gain = least_of(gain_by_cores(profile), gain_without(reads.lost)).gain;
+    finding.gain.gain = possible_gain(profile, reads.lost);
     finding.lost = std::max(lost_by(finding.gain), 0.01);
     return finding;
   }
   // Not less than storage-wait and slow-reads, which see the same waits without their cause.
   const double waits = std::max(reads.lost, waits_for_devices(profile)), calls = calls_share(profile);
-  finding.gain = gain_by_longer_reads(waits, calls, steady_seconds(profile));
+  finding.gain = gain_by_longer_reads(profile, waits);
   finding.lost = std::clamp(waits + calls, 0.01, 1.0);
   return finding;
 }

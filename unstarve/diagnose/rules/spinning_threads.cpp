@@ -44,12 +44,15 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
   });
   if (!openmp && libraries_of(profile).count() == 0) return std::nullopt;
   if (operators.runnable < std::max(0.8 * computes, 0.3)) return std::nullopt;
-  const double cores = usable_cores(profile.machine);
+  const double cores = usable_cores(profile.machine), spinning = spinning_cores(profile);
   RunFinding finding;
   finding.title = "operator threads busy-wait on cores that other threads need";
   finding.evidence = fmt::format(
-      "the main process waited for a core for {:.0f} % of the time in which it could run; {}other programs used {:.1f} "
-      "of {:.1f} cores",
+      "{:.1f} threads that compute operators could run at the same time, and use {:.1f} cores{}; the main process "
+      "waited for a core for {:.0f} % of the time in which it could run; {}other programs used {:.1f} of {:.1f} cores",
+      operators.runnable, operators.cores,
+      spinning >= 0.05 ? fmt::format(", at least {:.1f} of them while the main thread waits for batches", spinning)
+                       : "",
       100 * main.delayed(),
       preparation.runnable < 0.05
           ? ""
@@ -66,6 +69,11 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
   // At most, the loader has all cores that are left.
   if (preparation.cores >= 0.1) finding.gain.gain = std::max((cores - foreign) / preparation.cores, 1.0);
   finding.lost = finding.gain.gain > 0 ? lost_by(finding.gain) : main.delayed() * (1 - taken_share(profile));
+  if (finding.gain.gain <= 0)
+    finding.evidence += fmt::format(
+        "; without these waits, the throughput is at least {:.1f} times as high; it cannot be predicted, because each "
+        "operator also waits until its last thread has had a core",
+        gain_without(finding.lost).gain);
   return finding;
 }
 

@@ -1,42 +1,15 @@
-// Steps differ: some contain a pause, or they become slower in the course of the run.
+// Some steps contain a pause.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
-#include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/long_steps.h"
-#include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 namespace {
-
-// A function of the program that evaluates, by its name, and its share of the main thread's time.
-struct Evaluation {
-  CodeLine line;
-  double share = 0;
-};
-
-Evaluation evaluation_of(const PythonStacks& stacks) {
-  Evaluation result;
-  if (stacks.seconds <= 0) return result;
-  for (const StackUse& stack : stacks.stacks) {
-    if (stack.thread != StackThread::kMain) continue;
-    const auto found = std::ranges::find_if(stack.lines, [&](int index) {
-      const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
-      const std::string& name = line.function;
-      return !is_library(line) && (name.starts_with("eval") || name.starts_with("valid") || name.starts_with("test"));
-    });
-    if (found == stack.lines.end()) continue;
-    if (result.share == 0) result.line = stacks.lines[static_cast<std::size_t>(*found)];  // most time first
-    result.share += stack.seconds / stacks.seconds;
-  }
-  return result;
-}
 
 std::optional<RunFinding> find_step_pauses(const RunProfile& profile) {
   constexpr std::size_t kFewest = 20;
@@ -57,15 +30,7 @@ std::optional<RunFinding> find_step_pauses(const RunProfile& profile) {
       pauses.indexes.size(), seconds.size(), kLongStep, pauses.median_s,
       pauses.period > 0 ? fmt::format(", one in {}", pauses.period) : "", std::ranges::max(seconds),
       100 * pauses.share);
-  const Evaluation evaluation = evaluation_of(profile.stacks);
-  if (evaluation.share >= 0.5 * pauses.share) {
-    finding.title = "evaluation stops the training";
-    finding.evidence += fmt::format("; the main thread is in {}() for {:.0f} % of the time, at {}",
-                                    evaluation.line.function, 100 * evaluation.share, to_string(evaluation.line));
-    finding.change =
-        "evaluate less often, on fewer samples or with larger batches without gradients; or evaluate checkpoints in "
-        "another process";
-  } else if (pauses.period > 0) {
+  if (pauses.period > 0) {
     finding.change = fmt::format(
         "find what runs every {} steps: evaluation, checkpoints, logs, or Python's garbage collector (call gc.freeze() "
         "before training, and gc.collect() at a fixed interval); do it less often, or in another thread or process",
@@ -80,35 +45,6 @@ std::optional<RunFinding> find_step_pauses(const RunProfile& profile) {
   return finding;
 }
 
-std::optional<RunFinding> find_slowing_steps(const RunProfile& profile) {
-  constexpr std::size_t kFifths = 5;
-  constexpr std::size_t kFewest = 50;
-  const std::vector<double>& seconds = profile.steps.seconds;
-  if (seconds.size() < kFewest || sum_of(profile, ProcessRole::kMain).delayed() >= 0.2) return std::nullopt;
-  const std::size_t size = seconds.size() / kFifths;
-  std::array<double, kFifths> medians{};
-  for (std::size_t part = 0; part < kFifths; ++part)
-    medians[part] = median(std::span(seconds).subspan(part * size, size));
-  // The first part contains the start of the program.
-  for (std::size_t part = 2; part < kFifths; ++part)
-    if (medians[part] < 1.05 * medians[part - 1]) return std::nullopt;
-  if (medians[kFifths - 1] < 1.3 * medians[1]) return std::nullopt;
-  double mean = 0;
-  for (std::size_t part = 1; part < kFifths; ++part) mean += medians[part] / (kFifths - 1);
-  RunFinding finding;
-  finding.title = "steps become slower in the course of the run";
-  finding.evidence = fmt::format(
-      "the median step of five parts of the run takes {:.3f}, {:.3f}, {:.3f}, {:.3f} and "
-      "{:.3f} s",
-      medians[0], medians[1], medians[2], medians[3], medians[4]);
-  finding.change =
-      "find what grows with the number of steps: lists that keep graphs or batches, logs and metrics that are computed "
-      "over all steps, larger samples at the end of the data, a device that becomes too hot";
-  finding.lost = 1 - medians[1] / mean;
-  finding.gain = gain_without(finding.lost);
-  return finding;
-}
-
 }  // namespace
 
 const Rule kStepPauses{"step-pauses",
@@ -116,11 +52,5 @@ const Rule kStepPauses{"step-pauses",
                        "times the median, and exceed it by 10 % of the time; found only if no other rule explains half "
                        "as much",
                        find_step_pauses, true};
-const Rule kSlowingSteps{
-    "slowing-steps",
-    "of five parts of 50 or more known steps, each after the second has a median that is 5 % longer than before, in "
-    "total by 30 %, and the main process waited for a core for less than 20 % of the time in which it could run; found "
-    "only if no other rule explains half as much",
-    find_slowing_steps, true};
 
 }  // namespace unstarve

@@ -45,7 +45,9 @@ double own_stalls(const RankUse& rank) { return rank.stacks.input + rank.stacks.
 
 struct Straggler {
   std::size_t rank = 0;
-  double lost = 0;  // share of the time
+  double lost = 0;     // share of the time
+  double most = 0;     // that may be saved: all waits of the others, also those for the exchange itself
+  double seconds = 0;  // in which these shares were measured
   std::string evidence;
 };
 
@@ -61,9 +63,11 @@ std::optional<Straggler> by_exchange(std::span<const RankUse> ranks) {
   };
   const auto least =
       std::ranges::min_element(ranks, [&](const RankUse& a, const RankUse& b) { return waits(a) < waits(b); });
-  Straggler result{static_cast<std::size_t>(least - ranks.begin()), 0, ""};
+  Straggler result{.rank = static_cast<std::size_t>(least - ranks.begin()), .evidence = {}};
   const double own = waits(*least), others = of_others(ranks, result.rank, waits);
   result.lost = others - own;
+  result.most = others;
+  result.seconds = named ? least->stacks.seconds : least->seconds;
   if (result.lost < kLeast || own > kAlike * others) return std::nullopt;
   result.evidence = fmt::format("it {} for {:.0f} % of the time, the others for {:.0f} %",
                                 named ? "is in the exchange" : "waits for other threads", 100 * own, 100 * others);
@@ -74,9 +78,11 @@ std::optional<Straggler> by_exchange(std::span<const RankUse> ranks) {
 std::optional<Straggler> by_stalls(std::span<const RankUse> ranks) {
   const auto most =
       std::ranges::max_element(ranks, [](const RankUse& a, const RankUse& b) { return own_stalls(a) < own_stalls(b); });
-  Straggler result{static_cast<std::size_t>(most - ranks.begin()), 0, ""};
+  Straggler result{.rank = static_cast<std::size_t>(most - ranks.begin()), .evidence = {}};
   const double own = own_stalls(*most), others = of_others(ranks, result.rank, own_stalls);
   result.lost = own - others;
+  result.most = own;
+  result.seconds = most->stacks.seconds;
   if (result.lost < kLeast || others > 0.5 * own) return std::nullopt;
   result.evidence =
       fmt::format("loader, checkpoints and logs take {:.0f} % of its time, and {:.0f} % of the time of the others",
@@ -234,7 +240,9 @@ std::optional<RunFinding> find_straggler_rank(const RunProfile& profile) {
                        ? "compare its device (clock, temperature, other programs) and its links with the other ranks"
                        : causes[0].change;
   finding.lost = std::min(straggler->lost, 1.0);
-  finding.gain = gain_without(finding.lost);
+  // Ranks that are alike wait for each other as long as the straggler does now, or not at all.
+  finding.gain = {gain_without(finding.lost).gain, gain_without(straggler->lost, straggler->seconds).low,
+                  gain_without(straggler->most, straggler->seconds).high};
   return finding;
 }
 

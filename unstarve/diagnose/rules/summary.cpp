@@ -141,6 +141,14 @@ GainPrediction gain_by_longer_reads(double waits, double calls, double seconds) 
           gain_without(kSaved * (waits + calls), seconds).high};
 }
 
+GainPrediction gain_by_longer_reads(const RunProfile& profile, double waits) {
+  if (const double calls = calls_share(profile); calls > 0)
+    return gain_by_longer_reads(waits, calls, steady_seconds(profile));
+  const RoleSum main = sum_of(profile, ProcessRole::kMain);
+  if (main.lived_s <= 0 || main.system_s <= 0) return {};
+  return gain_without((1 - 1 / kLongerReads) * (waits + main.system_s / main.lived_s));
+}
+
 GainPrediction least_of(const GainPrediction& a, const GainPrediction& b) {
   return {std::min(a.gain, b.gain), std::min(a.low, b.low), std::min(a.high, b.high)};
 }

@@ -82,6 +82,10 @@ inline constexpr std::int64_t kFewestBusySamples = 10;
 inline constexpr double kLongerReads = 16;
 [[nodiscard]] GainPrediction gain_by_longer_reads(double waits, double calls, double seconds);
 
+// The same; if `calls` is 0 although the CPU time of the main thread in the kernel is known, the bound that all of it
+// and nearly all waits are saved.
+[[nodiscard]] GainPrediction gain_by_longer_reads(const RunProfile& profile, double waits);
+
 // The smaller gain, the smaller ends of the intervals; without an interval if one has none.
 [[nodiscard]] GainPrediction least_of(const GainPrediction& a, const GainPrediction& b);
 

@@ -36,7 +36,7 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
     without_trace.trace.reset();
   }
   const UsedLibraries used = libraries_of(profile);
-  double explained = 0;
+  double explained = 0;  // by rules without the flag if_unexplained
   const auto apply = [&](bool if_unexplained) {
     for (const Rule& rule : rules()) {
       if (rule.if_unexplained != if_unexplained) continue;
@@ -45,11 +45,11 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
       finding->rule = rule.name;
       finding->confidence = confidence_of(profile, rule, finding->lost);
       if (finding->change.empty()) finding->change = change_for(used, finding->changes);
+      if (!if_unexplained && rule.explains) explained = std::max(explained, finding->lost);
       findings.push_back(std::move(*finding));
     }
   };
   apply(false);
-  for (const RunFinding& finding : findings) explained = std::max(explained, finding.lost);
   apply(true);
   std::ranges::stable_sort(findings, [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
   return findings;

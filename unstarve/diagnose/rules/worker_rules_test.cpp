@@ -45,8 +45,17 @@ TEST_CASE("workers that need all cores") {
   REQUIRE(found(profile) == Names{"expensive-samples"});
   const RunFinding finding = findings_of(profile)[0];
   CHECK(finding.lost == Approx(0.6));
-  CHECK(finding.gain.gain == 0);
+  // Decoding takes 1 / 6.77 of its CPU time, the main process as much as before.
+  CHECK(finding.gain.gain == Approx(20 / (4 + (1 - 0.75 * (1 - 1 / 6.77)) * 15.7)));
+  CHECK(finding.gain.low < finding.gain.gain);
   CHECK(finding.evidence.find("uses 1.6 of 2.0 cores, decodes for 75 %") != std::string::npos);
+  profile.stacks.stacks[1].seconds = 0.1;  // what the workers do is unknown: a bound
+  CHECK(findings_of(profile)[0].gain.gain == Approx(2.5));
+  CHECK_FALSE(findings_of(profile)[0].gain.known());
+  CHECK(findings_of(profile)[0].evidence.ends_with("uses 1.6 of 2.0 cores, decodes for 1 % of its time"));
+  profile.stacks.stacks[1].seconds = 0;
+  CHECK(findings_of(profile)[0].evidence.ends_with("uses 1.6 of 2.0 cores"));
+  profile.stacks.stacks[1].seconds = 6;
   profile.machine.affinity_cores = 4;  // cores are free
   CHECK(found(profile) == Names{"few-workers"});
   profile.machine.affinity_cores = 2;
@@ -77,7 +86,12 @@ TEST_CASE("many workers") {
   profile.machine.busy_cores = 7.7;
   delay_all(profile, 3);
   CHECK(found(profile) == Names{"many-workers"});
-  CHECK(findings_of(profile)[0].lost == Approx(0.3));
+  CHECK(findings_of(profile)[0].lost == Approx(0.5));  // the main process does not run, and its workers limit it
+  CHECK(findings_of(profile)[0].gain.gain == Approx(2));
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 0.5, 0}, {kMainThread, "f", "torch/nn.py", 9, 0}}, 12);
+  CHECK(findings_of(profile)[0].lost == Approx(0.3));  // they do not: it waits for a core
+  CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.7));
+  profile.stacks = {};
   delay_all(profile, 0.1);
   CHECK(found(profile) == Names{});
   delay_all(profile, 3);
@@ -90,6 +104,24 @@ TEST_CASE("many workers") {
   CHECK(findings_of(profile)[0].change.find("use 2 workers") != std::string::npos);
   profile.machine.quota_cores = 1;
   CHECK(findings_of(profile)[0].change.find("use 1 worker for each") != std::string::npos);
+}
+
+TEST_CASE("many workers that limit the main process are the cause, not expensive samples") {
+  RunProfile profile = run(1.5, std::vector<double>(16, 1.1));
+  profile.machine.affinity_cores = 2;
+  for (ProcessUse& use : profile.processes)
+    if (use.role == ProcessRole::kLoader) use.run_delay_s = 8.7;
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 8, 0}, {kMainThread, "forward", "torch/nn.py", 2, 0}}, 16);
+  REQUIRE(found(profile) == Names{"many-workers"});
+  CHECK(findings_of(profile)[0].lost == Approx(0.8));
+  CHECK(findings_of(profile)[0].gain.gain == Approx(5));
+  CHECK(findings_of(profile)[0].change.find("num_workers=2") != std::string::npos);
+  // As many as cores: their samples are expensive.
+  profile.processes.resize(3);
+  for (ProcessUse& use : profile.processes)
+    if (use.role == ProcessRole::kLoader) use.cpu_s = use.busiest_thread_s = 8.8;
+  for (ProcessUse& use : profile.processes) use.run_delay_s = 1.1;
+  CHECK(found(profile) == Names{"expensive-samples"});
 }
 
 TEST_CASE("uneven workers") {
@@ -105,6 +137,30 @@ TEST_CASE("uneven workers") {
   profile = run(4, {9.5, 0.5});
   profile.processes[2].begin_s = 3;
   CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("the evidence names what workers do most: not only decoding") {
+  RunProfile profile = run(4, {9.7, 9.8});
+  record(profile,
+         {{kMainThread, "__next__", kLoaderFile, 5, 0},
+          {kLoaderThread, "default_collate", "torch/utils/data/_utils/collate.py", 12, 0},
+          {kLoaderThread, "reduce_storage", "torch/multiprocessing/reductions.py", 5, 0},
+          {kLoaderThread, "load", "PIL/ImageFile.py", 2, 0}},
+         2);
+  // The thread that sends batches, which waits most of the time.
+  profile.stacks.lines.push_back({"_feed", "/usr/lib/python3.11/multiprocessing/queues.py", 5});
+  profile.stacks.lines.push_back({"wait", "/usr/lib/python3.11/threading.py", 5});
+  profile.stacks.stacks.push_back({kLoaderThread, {5, 6}, 15, 0, 9});
+  profile.stacks.stacks.push_back({kLoaderThread, {5}, 1, 0, 9});
+  REQUIRE(found(profile) == Names{"few-workers"});
+  CHECK_THAT(findings_of(profile)[0].evidence,
+             Catch::EndsWith("; a worker collates for 60 %, sends batches for 30 % and decodes for 10 % of its time"));
+  profile.machine.affinity_cores = 2;
+  delay_all(profile, 0.5);
+  REQUIRE(found(profile) == Names{"expensive-samples"});
+  CHECK_THAT(findings_of(profile)[0].evidence, Catch::Contains("cores, collates for 60 %"));
+  record(profile, {{kMainThread, "__next__", kLoaderFile, 5, 0}, {kLoaderThread, "f", kOwnFile, 20, 0}}, 2);
+  CHECK_THAT(findings_of(profile)[0].evidence, Catch::EndsWith("2.0 cores"));
 }
 
 TEST_CASE("stacks show whether the main process waits for its workers") {

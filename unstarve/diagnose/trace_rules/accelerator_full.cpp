@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <string_view>
 
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
@@ -38,6 +39,19 @@ const PeakRate* peak_of(std::string_view device) {
   return found == std::end(kPeaks) ? nullptr : found;
 }
 
+// The share of the peak arithmetic of the devices that work; 0: the device or the shapes of operators are unknown.
+double share_of_peak(const TraceUse& trace) {
+  const auto works = [](const DeviceUse& device) { return device.busy_s > 0; };
+  const auto device = std::ranges::find_if(trace.devices, works);
+  if (trace.arithmetic.operators == 0 || device == trace.devices.end()) return 0;
+  const PeakRate* const peak = peak_of(device->name);
+  if (peak == nullptr) return 0;
+  const double seconds = trace.analysed_s * static_cast<double>(std::ranges::count_if(trace.devices, works));
+  return (1e-12 * trace.arithmetic.operations_16 / peak->of_16_bits +
+          1e-12 * trace.arithmetic.operations_32 / peak->of_float32) /
+         seconds;
+}
+
 // "; matrix products and convolutions: 123 TFLOP/s, 39 % of the peak of this device". Precondition: one works.
 std::string arithmetic_of(const TraceUse& trace) {
   const ArithmeticUse& work = trace.arithmetic;
@@ -49,11 +63,8 @@ std::string arithmetic_of(const TraceUse& trace) {
   const double seconds = trace.analysed_s * static_cast<double>(count);
   std::string text = fmt::format("; matrix products and convolutions: {:.3g} TFLOP/s",
                                  1e-12 * (work.operations_16 + work.operations_32) / seconds);
-  if (const PeakRate* const peak = peak_of(std::ranges::find_if(trace.devices, works)->name))
-    text += fmt::format(
-        ", {:.0f} % of the peak of {}",
-        100 * (1e-12 * work.operations_16 / peak->of_16_bits + 1e-12 * work.operations_32 / peak->of_float32) / seconds,
-        count > 1 ? "these devices" : "this device");
+  if (const double share = share_of_peak(trace); share > 0)
+    text += fmt::format(", {:.0f} % of the peak of {}", 100 * share, count > 1 ? "these devices" : "this device");
   return text;
 }
 
@@ -75,9 +86,11 @@ std::optional<RunFinding> find_accelerator_full(const TraceUse& trace) {
                                     100 * share_of(trace, trace.kernels[i].seconds));
   }
   finding.evidence += arithmetic_of(trace);
-  finding.change =
-      "only faster kernels (lower precision, compilation, another network), a faster accelerator or more of them make "
-      "the program faster";
+  finding.change = fmt::format(
+      "stop here: a better loader, copies and launches together gain less than {:.0f} %; only faster kernels (lower "
+      "precision, compilation, another network), a faster accelerator or more of them make the program faster",
+      std::max(std::ceil(100 * (1 / busy - 1)), 1.0));
+  if (const double share = share_of_peak(trace); share > 0) finding.gain.gain = std::max(1 / share, 1.0);  // of kernels
   return finding;
 }
 

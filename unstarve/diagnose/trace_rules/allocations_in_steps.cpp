@@ -15,7 +15,7 @@ std::optional<RunFinding> find_allocations_in_steps(const TraceUse& trace) {
   finding->evidence = fmt::format("{:.1f} calls {} that allocate or free; all accelerators are idle for {}",
                                   rate_of(trace, static_cast<double>(calls.count)), rate_unit(trace),
                                   time_of(trace, trace.idle.allocation_s));
-  finding->changes = {"",
+  finding->changes = {"keep the shapes of batches constant, and allocate buffers once, before the steps",
                       "keep the shapes of batches constant, do not call torch.cuda.empty_cache(), and start with "
                       "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; allocate pinned buffers once",
                       "keep the shapes of batches constant, and start with TF_GPU_ALLOCATOR=cuda_malloc_async",

@@ -14,11 +14,12 @@ std::optional<RunFinding> find_checkpoint_idle(const TraceUse& trace) {
   finding->evidence = fmt::format("saving takes {:.2f} s of {:.2f} s ({:.0f} %){}", trace.idle.checkpoint_s,
                                   trace.analysed_s, 100 * finding->lost, while_idle(trace));
   finding->changes = {
-      "",
+      "copy the state to the host and write it in another thread, or save less often",
       "copy the state to the host and write it in another thread (torch.distributed.checkpoint.async_save), or "
       "save less often",
       "use tf.train.CheckpointOptions(enable_async=True), or save less often",
-      "use orbax.checkpoint.AsyncCheckpointer, or save less often"};
+      "use orbax.checkpoint.AsyncCheckpointer, or save less often",
+      "save less often: unstarve train --checkpoint-every"};
   return finding;
 }
 

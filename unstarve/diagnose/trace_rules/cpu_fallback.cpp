@@ -39,7 +39,7 @@ std::optional<RunFinding> find_cpu_fallback(const TraceUse& trace) {
           static_cast<std::uint64_t>(std::max(rate_of(trace, static_cast<double>(trace.fallback.bytes)), 0.0))),
       time_of(trace, trace.fallback.seconds), names_of(trace));
   finding->changes = {
-      "",
+      "compute on the accelerator: no operators without an implementation for it within the step",
       "compute on the accelerator: no .cpu() or .numpy() within the step; replace an operator without an "
       "implementation for the accelerator (a warning about fallback names it), or run it once per epoch or in the "
       "loader",

@@ -14,9 +14,10 @@ std::optional<RunFinding> find_exposed_copies(const TraceUse& trace) {
   const double exposed = exposed_s(trace, copies);
   std::optional<RunFinding> finding = lost_time(trace, "kernels wait for copies to the accelerator", exposed, 0.03);
   if (!finding) return std::nullopt;
+  finding->gain = gain_without_part(trace, StepActivity::kCopy, exposed);
   finding->evidence = fmt::format("{:.0f} % of the time of these copies overlaps with kernels; the rest takes {}",
                                   100 * copies.overlapped_s / std::max(copies.seconds, 1e-9), time_of(trace, exposed));
-  finding->changes = {"",
+  finding->changes = {"copy the next batch on a second stream while the current one is used",
                       "copy the next batch on a second stream while the current one is used: batch.to(device, "
                       "non_blocking=True) inside of torch.cuda.stream(copy_stream), then "
                       "torch.cuda.current_stream().wait_stream(copy_stream)",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/trace_rules/trace_summary.h"
 
 namespace unstarve {
@@ -36,7 +35,7 @@ std::optional<RunFinding> find_float_copies(const TraceUse& trace) {
       what + ": jax.device_put(images), then (images.astype(jnp.float32) - mean) / std inside of the jitted step",
       what + ": to_torch(device, normalize=un.IMAGENET) does so"};
   finding.lost = lost;
-  finding.gain = gain_without(lost);
+  finding.gain = gain_without_part(trace, StepActivity::kCopy, lost * trace.analysed_s);
   return finding;
 }
 

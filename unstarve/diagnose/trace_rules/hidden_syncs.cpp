@@ -20,7 +20,8 @@ std::optional<RunFinding> find_hidden_syncs(const TraceUse& trace) {
       rate_of(trace, static_cast<double>(trace.runtime.synchronisations.count)),
       rate_of(trace, static_cast<double>(small_reads)), rate_unit(trace), time_of(trace, trace.idle.synchronisation_s));
   finding->changes = {
-      "",
+      "read values rarely: sum results on the accelerator, and read them every 100 steps; no synchronisation within "
+      "the step",
       "read values rarely: sum the loss on the accelerator and call .item(), .cpu() or print every 100 steps; remove "
       "torch.cuda.synchronize(), and boolean masks and nonzero(), whose size the host must know",
       "read values rarely: no .numpy() or print of tensors in each step; call train_on_batch with steps_per_execution",

@@ -11,11 +11,12 @@ std::optional<RunFinding> find_input_wait(const TraceUse& trace) {
   std::optional<RunFinding> finding =
       lost_time(trace, "the main thread waits for the next batch", trace.idle.loader_s, 0.05);
   if (!finding) return std::nullopt;
+  finding->gain = gain_without_part(trace, StepActivity::kLoader, trace.idle.loader_s);
   finding->evidence =
       fmt::format("the loader ({}) takes {}{}", trace.loader, time_of(trace, trace.idle.loader_s), while_idle(trace));
   const bool no_workers = trace.loader.find("_SingleProcessDataLoaderIter") != std::string::npos;
   finding->changes = {
-      "",
+      "prepare the next batches in other threads or processes, and keep two of them ready",
       no_workers ? "load in other processes: DataLoader(num_workers=N, persistent_workers=True), with N of up to "
                    "the number of cores"
                  : "use more workers (num_workers, prefetch_factor), or a loader that needs less CPU time per "

@@ -31,12 +31,12 @@ std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
   }
   if (short_kernels) {
     finding.changes = {
-        "",
+        "use CUDA graphs, fewer and larger kernels, or a larger batch",
         "use torch.compile(model, mode=\"reduce-overhead\") or CUDA graphs, a fused optimiser "
         "(fused=True), or a larger batch",
         "use tf.function(jit_compile=True), or a larger batch",
         "compile the whole step with one jax.jit, run several steps in jax.lax.scan, or use a larger batch",
-        "use a larger batch: unstarve batch-find finds the best"};
+        "use CUDA graphs (unstarve train --graph on), or a larger batch: unstarve batch-find finds the best"};
   } else {
     finding.change =
         "move work of the main thread (metrics, preprocessing, Python loops) to the workers of the loader, to the "

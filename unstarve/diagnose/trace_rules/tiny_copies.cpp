@@ -9,8 +9,9 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find_tiny_copies(const TraceUse& trace) {
-  if (trace.steps.empty()) return std::nullopt;
+std::optional<RunFinding> find_tiny_copies(const RunProfile& profile) {
+  if (!profile.trace || profile.trace->steps.empty()) return std::nullopt;
+  const TraceUse& trace = *profile.trace;
   std::int64_t tiny = 0, all = 0;
   for (const CopyUse& copy : trace.copies) {
     all += copy.count;
@@ -23,7 +24,7 @@ std::optional<RunFinding> find_tiny_copies(const TraceUse& trace) {
   // Calls cost nothing while the accelerator has work.
   std::optional<RunFinding> finding =
       lost_time(trace, "many small copies between host and accelerator",
-                std::min(seconds, trace.idle.launch_s + trace.idle.synchronisation_s), 0.02);
+                std::min(seconds, launch_idle_s(profile) + trace.idle.synchronisation_s), 0.02);
   if (!finding) return std::nullopt;
   finding->evidence =
       fmt::format("{:.0f} copies of at most 64 KiB per step; their calls take {}", count, time_of(trace, seconds));
@@ -38,6 +39,6 @@ std::optional<RunFinding> find_tiny_copies(const TraceUse& trace) {
 const Rule kTinyCopies{"tiny-copies",
                        "20 copies of at most 64 KiB per step between host and accelerator, whose calls take 2 % of the "
                        "step while all accelerators are idle",
-                       of_trace<find_tiny_copies>};
+                       find_tiny_copies};
 
 }  // namespace unstarve

@@ -20,6 +20,11 @@ template <std::optional<RunFinding> (*find)(const TraceUse&)>
 [[nodiscard]] std::optional<RunFinding> lost_time(const TraceUse& trace, const char* title, double seconds,
                                                   double least);
 
+// The gain if `seconds` of this part of the steps vanish, in each step in proportion to the part. With eight or more
+// steps, the interval is that of their block bootstrap: other steps of the same program would be in it. That
+// the remaining time stays the same is an assumption. Otherwise the gain is without an interval.
+[[nodiscard]] GainPrediction gain_without_part(const TraceUse& trace, StepActivity part, double seconds);
+
 // Of the analysed time, 0..1.
 [[nodiscard]] double share_of(const TraceUse& trace, double seconds);
 [[nodiscard]] inline double share_of(const TraceUse& trace, StepActivity part) {

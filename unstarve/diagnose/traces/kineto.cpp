@@ -268,7 +268,8 @@ class KinetoReader {
   void note_work(std::int64_t begin, const OperatorArguments& operands) {
     const double operations = operations_of(name_, operands);
     if (operations <= 0 || events_.work.size() >= kMostWork) return;
-    events_.work.push_back({begin, operations, operands.type == "c10::BFloat16" || operands.type == "c10::Half"});
+    events_.work.push_back({begin, operations, operands.type == "c10::BFloat16" || operands.type == "c10::Half",
+                            is_aligned(name_, operands, 8)});
   }
 
   void add(Category category, std::int64_t begin, std::int64_t length, const Args& args) {

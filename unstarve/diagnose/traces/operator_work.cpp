@@ -90,4 +90,21 @@ double operations_of(std::string_view name, const OperatorArguments& arguments) 
   return shapes.size() >= first + 2 ? of_product(shapes[first], shapes[first + 1]) : 0;
 }
 
+bool is_aligned(std::string_view name, const OperatorArguments& arguments, std::int64_t multiple) {
+  constexpr std::int64_t kMostOfImages = 4;  // libraries pad the channels of images
+  const std::vector<TensorShape>& shapes = arguments.shapes;
+  const bool convolution = name == "aten::convolution", backward = name == "aten::convolution_backward";
+  if (convolution || backward) {
+    const std::size_t first = backward ? 1 : 0;  // the input, then the weight
+    if (shapes.size() < first + 2 || shapes[first].size() < 3 || shapes[first + 1].empty()) return true;
+    const std::int64_t input = shapes[first][1], weight = shapes[first + 1][0];
+    return (input <= kMostOfImages || input % multiple == 0) && weight % multiple == 0;
+  }
+  if (!is_matrix_operator(name)) return true;
+  const std::size_t second = name == "aten::addmm" || name == "aten::baddbmm" ? 2 : 1;
+  if (shapes.size() < second + 1 || shapes[second].size() < 2) return true;
+  const TensorShape& b = shapes[second];
+  return b[b.size() - 2] % multiple == 0 && b.back() % multiple == 0;
+}
+
 }  // namespace unstarve

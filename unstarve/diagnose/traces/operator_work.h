@@ -26,5 +26,8 @@ struct OperatorArguments {
 
 [[nodiscard]] bool is_matrix_operator(std::string_view name);
 [[nodiscard]] double operations_of(std::string_view name, const OperatorArguments& arguments);
+// Whether the sizes that are channels or features are multiples of `multiple`: of a product [M, K] times [K, N], K and
+// N; of a convolution, the channels of input and output, except those of images, up to 4. True for other operators.
+[[nodiscard]] bool is_aligned(std::string_view name, const OperatorArguments& arguments, std::int64_t multiple);
 
 }  // namespace unstarve

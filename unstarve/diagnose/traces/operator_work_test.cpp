@@ -15,6 +15,21 @@ TEST_CASE("operations of matrix products") {
     CHECK(operations_of("aten::mm", {shapes, {}, "float"}) == 0);
 }
 
+TEST_CASE("sizes that are multiples of 8") {
+  CHECK(is_aligned("aten::mm", {{{3, 16}, {16, 8}}, {}, ""}, 8));  // any number of rows
+  CHECK_FALSE(is_aligned("aten::mm", {{{8, 16}, {16, 10}}, {}, ""}, 8));
+  CHECK_FALSE(is_aligned("aten::addmm", {{{8}, {8, 15}, {15, 8}}, {}, ""}, 8));
+  CHECK(is_aligned("aten::convolution", {{{8, 3, 32, 32}, {64, 3, 3, 3}}, {}, ""}, 8));  // images
+  CHECK_FALSE(is_aligned("aten::convolution", {{{8, 64, 32, 32}, {100, 64, 3, 3}}, {}, ""}, 8));
+  CHECK_FALSE(is_aligned("aten::convolution", {{{8, 12, 32, 32}, {64, 12, 3, 3}}, {}, ""}, 8));
+  CHECK(is_aligned("aten::convolution_backward", {{{8, 100, 32, 32}, {8, 64, 32, 32}, {64, 64, 3, 3}}, {}, ""}, 8));
+  CHECK(is_aligned("aten::add", {{{3}, {5}}, {}, ""}, 8));
+  for (const std::vector<TensorShape>& shapes :
+       std::vector<std::vector<TensorShape>>{{}, {{3, 5}}, {{}, {}}, {{8, 6, 3}}})
+    for (const char* const name : {"aten::mm", "aten::addmm", "aten::convolution", "aten::convolution_backward"})
+      CHECK(is_aligned(name, {shapes, {}, ""}, 8));
+}
+
 TEST_CASE("operations of convolutions, forward and backward") {
   const TensorShape input{8, 6, 32, 30}, weight{12, 2, 3, 5};  // 3 groups
   const std::vector<std::string> values{"", "", "", "[2, 1]", "[1, 2]", "[1, 2]", "False", "[0, 0]", "3"};

@@ -184,6 +184,7 @@ class Reduction {
       if (!windows_.contains(work.begin_ns)) continue;
       ++use_.arithmetic.operators;
       (work.is_16_bits ? use_.arithmetic.operations_16 : use_.arithmetic.operations_32) += work.operations;
+      if (work.is_16_bits && !work.is_aligned) use_.arithmetic.misaligned_16 += work.operations;
     }
   }
 

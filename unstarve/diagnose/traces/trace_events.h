@@ -29,6 +29,7 @@ struct OperatorWork {
   std::int64_t begin_ns = 0;  // on the host
   double operations = 0;
   bool is_16_bits = false;
+  bool is_aligned = true;  // its sizes are multiples of 8
 };
 
 inline constexpr int kMostDevices = 64;
