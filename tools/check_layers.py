@@ -40,6 +40,7 @@ SUBFOLDERS = {
     "codecs": ["common", ("jpeg", "png", "webp", "nvjpeg")],
     "codecs/jpeg": ["layout", ("transform", "entropy", "libjpeg"), "index"],
     "diagnose": [("profile", "cupti"), "ranks", "traces", "probes", "rules", ("trace_rules", "metrics")],
+    "diagnose/rules": [".", ("loader", "machine", "program")],
     "pipeline": [("spec", "autotune", "functions"), "order", "plan", ("passes", "device", "read_ahead"), "delivery",
                  "executor"],
     "ops": ["base", ("resize", "colour", "geometry", "store"), ("filter", "batch"), ("policy", "gpu"), "cuda"],

@@ -1,4 +1,4 @@
-#include "unstarve/diagnose/rules/stall.h"
+#include "unstarve/diagnose/rules/program/stall.h"
 
 #include <fmt/format.h>
 

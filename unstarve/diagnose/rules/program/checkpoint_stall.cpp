@@ -1,7 +1,7 @@
 // The training stops while the main thread saves the model.
 
+#include "unstarve/diagnose/rules/program/stall.h"
 #include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/rules/stall.h"
 
 namespace unstarve {
 namespace {

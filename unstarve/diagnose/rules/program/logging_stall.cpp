@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "unstarve/diagnose/rules/program/stall.h"
 #include "unstarve/diagnose/rules/rule.h"
-#include "unstarve/diagnose/rules/stall.h"
 #include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
