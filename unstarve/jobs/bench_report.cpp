@@ -89,8 +89,6 @@ std::vector<BenchLoss> losses_of(const BenchResult& r) {
 
 // Causes of lost time that take at least this share.
 constexpr double kLeastLoss = 0.02;
-// Share of the cores from which on other programs change the figures.
-constexpr double kOthersShare = 0.1;
 
 std::vector<ReportFinding> findings_of(const BenchResult& r) {
   const BenchFigures& f = r.figures;
@@ -103,9 +101,8 @@ std::vector<ReportFinding> findings_of(const BenchResult& r) {
         "{:.2f} of {:.2f} s of {} steps; samples per second alone: storage {} (one thread), loader {}, copy {}, {} {}",
         loss.seconds, loss.seconds / loss.share, r.steps.size(), format_rate(f.storage), format_rate(f.loader),
         format_rate(f.copy), parts_of_bench(r)[3].name, format_rate(f.network));
-    const bool others = f.usable_cores > 0 && f.other_cores >= kOthersShare * f.usable_cores;
-    finding.change = others              ? "measure again when no other program uses the cores"
-                     : *loss.change != 0 ? loss.change
+    finding.change = !other_users(f).empty() ? "measure again when no other program uses the cores"
+                     : *loss.change != 0     ? loss.change
                      : r.verdict.bottleneck == Bottleneck::kStorage
                          ? "increase execution.read_ahead, pack the files (unstarve pack), or cache them (cache.what)"
                          : "try all optimisations of the loader on these data: unstarve tune";
