@@ -339,8 +339,9 @@ std::string to_text(const BenchResult& r) {
   row(r.target.emulated() ? "accelerator" : "network", r.target.emulated() ? r.target.name : "resident batch",
       f.network, "");
   row("together", "", f.together,
-      fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
-                  100 * f.utilisation, 100 * f.data_wait));
+      fmt::format("overlap {}, utilisation {:.1f} %, data wait {:.1f} %",
+                  contradicts(f) ? "-" : fmt::format("{:.1f} %", 100 * r.verdict.overlap), 100 * f.utilisation,
+                  100 * f.data_wait));
   text += "  verdict      " + r.verdict.sentence + "\n";
   if (r.reduced_from > 0)
     text += fmt::format(

@@ -259,7 +259,7 @@ Report report_of(const BenchResult& r, const std::string& command) {
   section.tiles = {{format_rate(f.together), "samples per second, all together"},
                    {format_percent(f.utilisation), "utilisation of the " + std::string(parts_of_bench(r)[3].name)},
                    {format_percent(f.data_wait), "of the time is spent waiting for data"}};
-  if (r.verdict.overlap > 0)
+  if (r.verdict.overlap > 0 && !contradicts(f))
     section.tiles.push_back({format_percent(r.verdict.overlap), "of the slowest part's rate is reached together"});
   if (r.profile.utilisation.size() >= 2) {
     std::vector<double> shares;
