@@ -85,8 +85,9 @@ Command watch_command() {
       "watch",
       "Explain why a training program is slow, without changing it",
       "Starts a command, or attaches to a running process, in any framework. Measures what its processes and threads "
-      "use and wait for. Prints the causes of lost time, the largest loss first, each with the change to make and the "
-      "predicted gain. The output and the exit code of the command do not change. Exit codes of unstarve itself: 125 "
+      "use and wait for, and which Python lines they execute (by py-spy; C and C++ functions are not recorded). Prints "
+      "the causes of lost time, the largest loss first, each with the change to make and the predicted gain. The "
+      "output and the exit code of the command do not change. Exit codes of unstarve itself: 125 "
       "watch failed, 126 the command cannot be executed, 127 the command was not found.",
       "  unstarve watch -- python train.py --epochs 1\n"
       "  unstarve watch --report report.html -- python train.py\n"
