@@ -119,10 +119,8 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
           fmt::format("compare {}: found {} steps; expected at least {}. Mark steps by un.step(), or run longer", *name,
                       profile->steps.seconds.size(), kFewestSteps));
     }
-    if (drifts(profile->steps.seconds)) {
-      comparison.warnings.push_back(
-          fmt::format("{}: the steps of the second half differ from the first half: no steady state", *name));
-    }
+    if (const std::optional<Drift> drift = drift_of(profile->steps.seconds))
+      comparison.warnings.push_back(fmt::format("{}: no steady state: {}", *name, to_text(*drift)));
   }
   check_sources(before, after, comparison);
   if (before.command != after.command)
