@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -283,6 +284,10 @@ Report report_of(const BenchResult& r, const std::string& command) {
     chart.curves.push_back(std::move(curve));
     section.charts.push_back(std::move(chart));
   }
+  if (Timeline timeline = timeline_of_steps("Timeline of a few steps, all together", std::array{steps_track(r)},
+                                            {"wait for data", "copy", "compute"});
+      !timeline.spans.empty())
+    section.timelines.push_back(std::move(timeline));
   if (r.stages.points.size() >= 2) section.charts.push_back(stages_over_time(r.stages));
   FiguresTable table{"Samples per second of each round", {"part"}, {}, false, true};
   for (int round = 1; round <= r.rounds; ++round) table.columns.push_back(fmt::format("round {}", round));
