@@ -10,6 +10,9 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
+#include <optional>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "command.h"
@@ -142,19 +145,22 @@ int parse(int argc, char** argv, const Use& use) {
   for (int i = 1; i < argc; ++i) command_line += " " + shell_quoted(argv[i]);
   const std::vector<std::string> rest = split_rest(argc, argv);
 
+  std::optional<std::string> help;  // requested by --help, or by --version
   bool json = false;
   for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
-    return app.exit(success);
+    std::ostringstream output;
+    app.exit(success, output, output);
+    help = output.str();
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
     std::string wrong = unknown_name(words);
-    std::string help = "unstarve --help, or unstarve COMMAND --help";
+    std::string source = "unstarve --help, or unstarve COMMAND --help";
     for (const Binding& binding : bindings) {
       if (!binding.app->parsed()) continue;
-      help = fmt::format("unstarve {} --help", binding.command->name);
+      source = fmt::format("unstarve {} --help", binding.command->name);
       for (const Option& option : binding.command->options)
         if (wrong.empty() && error.get_name() == "ArgumentMismatch" &&
             std::string_view(error.what()).starts_with(std::string(option.name) + ":"))
@@ -166,11 +172,15 @@ int parse(int argc, char** argv, const Use& use) {
     for (const Binding& binding : bindings)
       if (rest.empty() && binding.app->parsed() && has_rest(*binding.command))
         wrong += fmt::format("; put -- before another command: unstarve {} -- COMMAND", binding.command->name);
-    return report_of_all(json, "argument", fmt::format("{}\nRun {}.", wrong, help), kWrongUsage);
+    return report_of_all(json, "argument", fmt::format("{}\nRun {}.", wrong, source), kWrongUsage);
   }
 
   const Notices notices;
   try {
+    if (help) {
+      print_output(*help);
+      return kDone;
+    }
     for (Binding& binding : bindings) {
       if (!binding.app->parsed()) continue;
       std::map<std::string, std::string> given;
@@ -216,11 +226,17 @@ int run_program(int argc, char** argv, Start start) {
     const int answers = own_output();
     return answers < 0 ? kCheckFailed : serve_engine(argv[2], STDIN_FILENO, answers);
   }
-  return parse(argc, argv, [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
+  const Use run = [&](const Command& command, const Arguments& arguments, const std::string& command_line) {
     const auto host = start == Start::kApplyHostSettings ? host_settings_of(command, arguments) : std::nullopt;
     if (host && !reports_allocator(command, *host)) apply_host_settings(*host, argv);
     return command.run(arguments, command_line);
-  });
+  };
+  const int code = parse(argc, argv, run);
+  if (output_is_closed()) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  return code;
 }
 
 std::optional<StartEnvironment> start_environment(int argc, char** argv, int& code) {

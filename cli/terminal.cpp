@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/error.h"
 #include "unstarve/core/utf8.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -19,6 +21,8 @@ namespace {
 
 constexpr std::int64_t kRedrawNs = 100'000'000;
 constexpr int kBarColumns = 30, kLeastBarColumns = 10;
+
+bool output_closed = false;
 
 int columns_of(int descriptor, int fallback) {
   winsize size{};
@@ -52,7 +56,7 @@ std::string printable_lines(const std::string& message) {
 ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0) {}
 
 ProgressBar::~ProgressBar() {
-  if (terminal_ && shown_ns_ != 0) fmt::print(stderr, "\r\x1b[K");
+  if (terminal_ && shown_ns_ != 0) print_to_stderr("\r\x1b[K");
 }
 
 void ProgressBar::show(std::string_view what, double share) {
@@ -77,30 +81,45 @@ void ProgressBar::show(std::string_view what, double share) {
   const int bar = std::clamp(columns - static_cast<int>(text_width(label)), kLeastBarColumns, kBarColumns);
   const int filled = static_cast<int>(share * bar);
   const std::string line = fmt::format("{:#>{}}{:->{}}{}", "", filled, "", bar - filled, label);
-  fmt::print(stderr, "\r\x1b[K{}", clip(line, static_cast<std::size_t>(columns)));
-  std::fflush(stderr);
+  print_to_stderr("\r\x1b[K" + clip(line, static_cast<std::size_t>(columns)));
 }
 
 Notices::Notices() {
   set_notice_sink([this](const std::string& text) {
     if (!seen_.insert(text).second || !kinds_.insert(kind_of(text)).second) return;
     // Clear the progress bar, which is redrawn later.
-    fmt::print(stderr, "{}unstarve: warning: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "", printable(text));
+    print_to_stderr(
+        fmt::format("{}unstarve: warning: {}\n", isatty(STDERR_FILENO) != 0 ? "\r\x1b[K" : "", printable(text)));
   });
 }
 
 Notices::~Notices() {
   set_notice_sink({});
   if (seen_.size() > kinds_.size())
-    fmt::print(stderr, "unstarve: warning: and {} more like {}\n", seen_.size() - kinds_.size(),
-               kinds_.size() == 1 ? "it" : "these");
+    print_to_stderr(fmt::format("unstarve: warning: and {} more like {}\n", seen_.size() - kinds_.size(),
+                                kinds_.size() == 1 ? "it" : "these"));
+}
+
+void print_output(const std::string& text) {
+  errno = 0;
+  if (output_closed || (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0))
+    return;
+  if (errno != EPIPE) throw io_error("writing", "standard output", errno);
+  output_closed = true;
+}
+
+bool output_is_closed() { return output_closed; }
+
+void print_to_stderr(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
 }
 
 void print_error(bool json, const char* kind, const std::string& message) {
   const nlohmann::json error{{"error", {{"kind", kind}, {"message", message}}}};
   // A message may contain names of files, or text of damaged files, that are not UTF-8.
-  if (json) fmt::print("{}\n", error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
-  fmt::print(stderr, "unstarve: {}\n", printable_lines(message));
+  if (json) std::puts(error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print_to_stderr(fmt::format("unstarve: {}\n", printable_lines(message)));
 }
 
 int terminal_width() { return isatty(STDOUT_FILENO) ? columns_of(STDOUT_FILENO, 120) : 120; }

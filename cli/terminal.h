@@ -57,6 +57,17 @@ class Notices {
   std::set<std::string> kinds_;  // of which one has been shown
 };
 
+// Prints text to standard output and flushes it. If its reader has gone, the text is dropped, see output_is_closed().
+// Throws Error(kIo) otherwise, for example for a full disk.
+void print_output(const std::string& text);
+
+// Whether the reader of standard output has gone, as after `unstarve ... | head -1`. The program then completes the
+// files that it writes, and ends by SIGPIPE without a message, as git and grep do.
+[[nodiscard]] bool output_is_closed();
+
+// Prints to standard error; what cannot be printed is dropped.
+void print_to_stderr(const std::string& text);
+
 // An error on standard error; with `json` also as an object on standard output.
 void print_error(bool json, const char* kind, const std::string& message);
 

@@ -348,10 +348,6 @@ void write_report_file(const Arguments& arguments, Report report) {
   write_report(report, arguments.text("--report"));
 }
 
-void print_result(const std::string& text) {
-  errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw io_error("writing", "standard output", errno);
-}
+void print_result(const std::string& text) { print_output(text); }
 
 }  // namespace unstarve::cli

@@ -176,7 +176,7 @@ void write_measurement_files(const Arguments& arguments, const Recording& record
 // Writes --report, with a link to the file of --trace if there is one.
 void write_report_file(const Arguments& arguments, Report report);
 
-// Prints text to standard output and flushes it. Throws Error(kIo), for example for a full disk or a closed pipe.
+// print_output() of a result.
 void print_result(const std::string& text);
 // The same for the text of a result, or its JSON with --json.
 template <class Result, class... More>

@@ -61,8 +61,9 @@ void scale_rate(const Arguments& arguments, const Ranks& ranks, Settings& settin
   double& rate = settings.train.learning_rate;
   if (!arguments.has("--learning-rate")) rate *= ranks.world;
   if (ranks.first())
-    fmt::print(stderr, "unstarve: {} ranks, {} samples per step, {} for each rank, learning rate {:.4g}\n", ranks.world,
-               ranks.world * settings.pipeline.batch.size, settings.pipeline.batch.size, rate);
+    print_to_stderr(fmt::format("unstarve: {} ranks, {} samples per step, {} for each rank, learning rate {:.4g}\n",
+                                ranks.world, ranks.world * settings.pipeline.batch.size, settings.pipeline.batch.size,
+                                rate));
 }
 
 // Throws an error of the training loop. Errors that all ranks find are reported by rank 0, others with the number of
@@ -151,7 +152,7 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
       options.ranks = join_ranks();
       if (!options.ranks.first()) set_notice_sink({});  // rank 0 has the same
       if (options.ranks.first())
-        options.announce = [](const std::string& text) { fmt::print(stderr, "unstarve: {}\n", text); };
+        options.announce = [](const std::string& text) { print_to_stderr(fmt::format("unstarve: {}\n", text)); };
       if (options.ranks.several()) scale_rate(arguments, options.ranks, options.settings);
       result = run_train(options, bar.callback(), signals.token());
     } catch (const Error& failure) {

@@ -16,8 +16,8 @@ int run_verify_command(const Arguments& arguments, const std::string&) {
   });
   print_result(arguments, result, folder);
   if (result.ok()) return kDone;
-  fmt::print(stderr, "unstarve: verify {}: {}: {}\n", printable(folder), printable(result.wrong.front().file),
-             printable(result.wrong.front().reason));
+  print_to_stderr(fmt::format("unstarve: verify {}: {}: {}\n", printable(folder), printable(result.wrong.front().file),
+                              printable(result.wrong.front().reason)));
   return kCheckFailed;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "../terminal.h"
 #include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
@@ -49,7 +50,7 @@ int watch(const Arguments& arguments, const WatchOptions& options, const std::st
   const WatchResult result = run_watch(options);
   const bool started = !options.command.empty();
   if (started)
-    std::fputs(("\nunstarve: " + to_text(result)).c_str(), stderr);  // it may be closed
+    print_to_stderr("\nunstarve: " + to_text(result));
   else
     print_result(arguments, result);
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(result) + "\n");
@@ -68,11 +69,11 @@ int run_watch_command(const Arguments& arguments, const std::string& command_lin
     options = options_of(arguments);
     return watch(arguments, options, command_line);
   } catch (const CommandFailed& error) {
-    fmt::print(stderr, "unstarve: {}\n", error.what());
+    print_to_stderr(fmt::format("unstarve: {}\n", error.what()));
     return error.exit_code();
   } catch (const Error& error) {
     if (!started || error.kind() == ErrorKind::kArgument) throw;
-    fmt::print(stderr, "unstarve: {}\n", error.what());
+    print_to_stderr(fmt::format("unstarve: {}\n", error.what()));
     return kOursFailed;
   }
 }
@@ -84,8 +85,9 @@ Command watch_command() {
       "watch",
       "Explain why a training program is slow, without changing it",
       "Starts a command, or attaches to a running process, in any framework. Measures what its processes and threads "
-      "use and wait for. Prints the causes of lost time, the largest loss first, each with the change to make and the "
-      "predicted gain. The output and the exit code of the command do not change. Exit codes of unstarve itself: 125 "
+      "use and wait for, and which Python lines they execute (by py-spy; C and C++ functions are not recorded). Prints "
+      "the causes of lost time, the largest loss first, each with the change to make and the predicted gain. The "
+      "output and the exit code of the command do not change. Exit codes of unstarve itself: 125 "
       "watch failed, 126 the command cannot be executed, 127 the command was not found.",
       "  unstarve watch -- python train.py --epochs 1\n"
       "  unstarve watch --report report.html -- python train.py\n"

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -22,9 +20,9 @@
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/device/device.h"
-#include "unstarve/diagnose/probes/machine_probe.h"
 #include "unstarve/jobs/bench_plan.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/ladder/core_users.h"
 #include "unstarve/jobs/ladder/ladder_time.h"
 #include "unstarve/jobs/ladder/part_rates.h"
 #include "unstarve/jobs/ladder/rig.h"
@@ -210,13 +208,8 @@ class BenchRun {
     figures().data_wait = median(wait_);
     figures().utilisation = median(busy_);
     figures().loader_cores = median(cores_);
-    machine_.look();
     result_.seconds = elapsed();
-    const double machine_s = seconds_now() - machine_begin_s_;
-    const MachineUse use = machine_.use(machine_s);
-    const double own_cores = 1e-9 * static_cast<double>(process_cpu_ns() - cpu_begin_ns_) / machine_s;
-    figures().other_cores = std::max(use.busy_cores - own_cores, 0.0);
-    figures().stolen_share = use.stolen_share;
+    core_users_.finish(figures());
     result_.verdict = judge_bench(figures());
     set_profile();
     return std::move(result_);
@@ -299,9 +292,7 @@ class BenchRun {
   const Progress& progress_;
   const std::shared_ptr<const Dataset> dataset_;
   double seconds_;  // of warm-up and rounds
-  MachineProbe machine_{::getpid()};
-  const double machine_begin_s_ = seconds_now();
-  const std::int64_t cpu_begin_ns_ = process_cpu_ns();
+  CoreUsers core_users_;
   std::optional<Rig> rig_;
   std::optional<CopyMeter> copies_;
   double begin_s_ = 0;  // of the warm-up; 0: before it
@@ -348,8 +339,9 @@ std::string to_text(const BenchResult& r) {
   row(r.target.emulated() ? "accelerator" : "network", r.target.emulated() ? r.target.name : "resident batch",
       f.network, "");
   row("together", "", f.together,
-      fmt::format("overlap {:.1f} %, utilisation {:.1f} %, data wait {:.1f} %", 100 * r.verdict.overlap,
-                  100 * f.utilisation, 100 * f.data_wait));
+      fmt::format("overlap {}, utilisation {:.1f} %, data wait {:.1f} %",
+                  contradicts(f) ? "-" : fmt::format("{:.1f} %", 100 * r.verdict.overlap), 100 * f.utilisation,
+                  100 * f.data_wait));
   text += "  verdict      " + r.verdict.sentence + "\n";
   if (r.reduced_from > 0)
     text += fmt::format(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 
@@ -89,8 +90,6 @@ std::vector<BenchLoss> losses_of(const BenchResult& r) {
 
 // Causes of lost time that take at least this share.
 constexpr double kLeastLoss = 0.02;
-// Share of the cores from which on other programs change the figures.
-constexpr double kOthersShare = 0.1;
 
 std::vector<ReportFinding> findings_of(const BenchResult& r) {
   const BenchFigures& f = r.figures;
@@ -103,9 +102,8 @@ std::vector<ReportFinding> findings_of(const BenchResult& r) {
         "{:.2f} of {:.2f} s of {} steps; samples per second alone: storage {} (one thread), loader {}, copy {}, {} {}",
         loss.seconds, loss.seconds / loss.share, r.steps.size(), format_rate(f.storage), format_rate(f.loader),
         format_rate(f.copy), parts_of_bench(r)[3].name, format_rate(f.network));
-    const bool others = f.usable_cores > 0 && f.other_cores >= kOthersShare * f.usable_cores;
-    finding.change = others              ? "measure again when no other program uses the cores"
-                     : *loss.change != 0 ? loss.change
+    finding.change = !other_users(f).empty() ? "measure again when no other program uses the cores"
+                     : *loss.change != 0     ? loss.change
                      : r.verdict.bottleneck == Bottleneck::kStorage
                          ? "increase execution.read_ahead, pack the files (unstarve pack), or cache them (cache.what)"
                          : "try all optimisations of the loader on these data: unstarve tune";
@@ -262,7 +260,7 @@ Report report_of(const BenchResult& r, const std::string& command) {
   section.tiles = {{format_rate(f.together), "samples per second, all together"},
                    {format_percent(f.utilisation), "utilisation of the " + std::string(parts_of_bench(r)[3].name)},
                    {format_percent(f.data_wait), "of the time is spent waiting for data"}};
-  if (r.verdict.overlap > 0)
+  if (r.verdict.overlap > 0 && !contradicts(f))
     section.tiles.push_back({format_percent(r.verdict.overlap), "of the slowest part's rate is reached together"});
   if (r.profile.utilisation.size() >= 2) {
     std::vector<double> shares;
@@ -286,6 +284,10 @@ Report report_of(const BenchResult& r, const std::string& command) {
     chart.curves.push_back(std::move(curve));
     section.charts.push_back(std::move(chart));
   }
+  if (Timeline timeline = timeline_of_steps("Timeline of a few steps, all together", std::array{steps_track(r)},
+                                            {"wait for data", "copy", "compute"});
+      !timeline.spans.empty())
+    section.timelines.push_back(std::move(timeline));
   if (r.stages.points.size() >= 2) section.charts.push_back(stages_over_time(r.stages));
   FiguresTable table{"Samples per second of each round", {"part"}, {}, false, true};
   for (int round = 1; round <= r.rounds; ++round) table.columns.push_back(fmt::format("round {}", round));

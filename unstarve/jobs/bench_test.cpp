@@ -45,5 +45,18 @@ TEST_CASE("a batch size that nobody requested is reduced if its steps are too sl
   CHECK(nlohmann::json::parse(to_json(result))["batch_reduced_from"] == batch);
 }
 
+TEST_CASE("rates that contradict each other have no overlap") {
+  BenchResult result;
+  result.figures.loader = 100;
+  result.figures.copy = 1000;
+  result.figures.network = 900;
+  result.figures.together = 250;
+  result.verdict = judge_bench(result.figures);
+  CHECK(to_text(result).find("overlap -, utilisation") != std::string::npos);
+  result.figures.together = 98;
+  result.verdict = judge_bench(result.figures);
+  CHECK(to_text(result).find("overlap 98.0 %, utilisation") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace unstarve

@@ -13,6 +13,7 @@
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/capacity/accelerator_group.h"
 #include "unstarve/jobs/capacity/batch_feed.h"
+#include "unstarve/jobs/ladder/core_users.h"
 #include "unstarve/jobs/ladder/part_rates.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/observe/format.h"
@@ -180,6 +181,12 @@ std::string name_of_ranks(const CapacityResult& r) {
                       : fmt::format("groups of {} accelerators wait for each other after every step", r.ranks);
 }
 
+// Whether other cores or another storage would change the rate as the model predicts: not if more threads are required,
+// and not if other programs or the quota lowered the measured efficiency.
+bool is_of_this_machine(CapacityLimit limit) {
+  return limit != CapacityLimit::kThreads && limit != CapacityLimit::kOthers && limit != CapacityLimit::kQuota;
+}
+
 std::string accelerators_text(int count) { return fmt::format("{} accelerator{}", count, count == 1 ? "" : "s"); }
 
 }  // namespace
@@ -214,6 +221,7 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   const MachineFacts machine = read_machine_facts();
   result.memory_bytes = machine.memory_limit_bytes > 0 ? machine.memory_limit_bytes : machine.memory_bytes;
 
+  CoreUsers core_users;
   report("opening the data", 0);
   const auto source = open_source_of(options, model, result);
   source->measure(options.seconds * (kStorageTime + kLoaderTime), report, result);
@@ -242,8 +250,9 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   const int shown = std::max(1, result.search.fed);
   if (options.ranks != 1 && shown > 1) result.utilisation_apart = emulate(shown, 1);
 
+  core_users.finish(result.figures);
   result.verdict = judge_capacity(result.figures, result.demand, result.search.fed, result.most);
-  if (result.verdict.limit != CapacityLimit::kThreads) {  // more cores would be idle too
+  if (is_of_this_machine(result.verdict.limit)) {
     result.what_if = what_if(result.figures, result.demand);
     result.cores_needed = cores_needed(result.figures, result.demand, result.search.fed + 1);
   }
@@ -290,6 +299,8 @@ std::string to_text(const CapacityResult& r) {
   row("limit", r.verdict.sentence);
   if (!r.cores_needed.empty()) row("cores", r.cores_needed);
   if (!r.what_if.empty()) row("model", model_text(f));
+  if (r.verdict.limit == CapacityLimit::kOthers || r.verdict.limit == CapacityLimit::kQuota)
+    row("what if", "not predicted: the loader lacked cores, so its rate per core is not known");
   for (const WhatIf& entry : r.what_if)
     row("what if", fmt::format("{}: {} samples/s, {}", entry.change, format_rate(entry.samples_per_s),
                                accelerators_text(entry.fed)));
@@ -328,6 +339,7 @@ std::string to_json(const CapacityResult& r) {
   json["loader"] = r.figures.loader;
   json["loader_cores"] = r.figures.loader_cores;
   json["usable_cores"] = r.figures.usable_cores;
+  json["other_cores"] = r.figures.other_cores;
   json["estimate"] = r.estimate;
   json["most"] = r.most;
   json["fed"] = r.search.fed;

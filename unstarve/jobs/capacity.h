@@ -64,7 +64,7 @@ struct CapacityResult {
   CapacitySearch search;
   double utilisation_apart = 0;  // of `fed`, or 1, accelerators that do not wait for each other; 0: not measured
   CapacityVerdict verdict;
-  std::vector<WhatIf> what_if;                   // empty if the number of threads is the limit
+  std::vector<WhatIf> what_if;                   // empty if threads, others or the quota are the limit
   std::string cores_needed;                      // for one accelerator more
   double seconds = 0;                            // that the measurement took
   std::vector<RecordedSpan> spans;               // of the parts of the measurement
@@ -81,7 +81,7 @@ struct CapacityResult {
 
 [[nodiscard]] std::string to_text(const CapacityResult& result);
 // One object: data, format, samples, accelerator, batch, step_s, min_utilisation, ranks, storage, storage_bytes_per_s,
-// cached, loader, loader_cores, usable_cores, estimate, most, fed, utilisation (object: number of
+// cached, loader, loader_cores, usable_cores, other_cores, estimate, most, fed, utilisation (object: number of
 // accelerators to utilisation), utilisation_apart (null if not measured), emulations[] (accelerators, apart,
 // utilisation, lowest, samples_per_s, steps, computed_s, data_wait_s, job_wait_s), limit, verdict, cores_needed,
 // what_if[] (change, samples_per_s, fed, arithmetic), seconds.

@@ -100,7 +100,30 @@ CurveChart accelerator_steps_chart(const EmulatedAccelerators& run) {
   return chart;
 }
 
+// A track of each accelerator, up to kMostTracedAccelerators.
+std::vector<RecordedTrack> tracks_of(const EmulatedAccelerators& run, const std::string& process) {
+  constexpr int kMostTracedAccelerators = 16;
+  std::vector<RecordedTrack> tracks;
+  for (const AcceleratorStep& step : run.use.recorded) {
+    if (step.accelerator >= kMostTracedAccelerators) continue;
+    const std::string name = fmt::format("accelerator {}", step.accelerator + 1);
+    if (tracks.empty() || tracks.back().name != name) tracks.push_back({process, name, {}});
+    const auto add = [&](const char* part, std::int64_t begin_ns, std::int64_t end_ns) {
+      if (end_ns > begin_ns)
+        tracks.back().spans.push_back({part, seconds_between(0, begin_ns), seconds_between(begin_ns, end_ns)});
+    };
+    add("wait for data", step.begin_ns, step.ready_ns);
+    add("compute", step.ready_ns, step.computed_ns);
+    add("wait for the other accelerators", step.computed_ns, step.end_ns);
+  }
+  return tracks;
+}
+
 void add_emulation(CurveSection& section, const EmulatedAccelerators& run) {
+  if (Timeline timeline = timeline_of_steps("Timeline of a few steps: " + name_of_emulation(run), tracks_of(run, ""),
+                                            {"compute", "wait for data", "wait for the other accelerators"});
+      !timeline.spans.empty())
+    section.timelines.push_back(std::move(timeline));
   section.bars.push_back(lost_by_accelerators(run));
   std::vector<double> idle;
   for (const AcceleratorStep& step : run.use.recorded)
@@ -113,7 +136,6 @@ void add_emulation(CurveSection& section, const EmulatedAccelerators& run) {
 }  // namespace
 
 Recording recording_of(const CapacityResult& r, const std::string& command) {
-  constexpr int kMostTracedAccelerators = 16;  // of an emulation
   Recording recording;
   recording.command = command;
   if (!r.spans.empty()) recording.tracks.push_back({"capacity", "measurements", r.spans});
@@ -123,21 +145,7 @@ Recording recording_of(const CapacityResult& r, const std::string& command) {
   int number = 0;
   for (const EmulatedAccelerators& run : r.emulations) {
     const std::string process = fmt::format("emulation {}: {}", ++number, name_of_emulation(run));
-    const std::size_t first = recording.tracks.size();
-    for (const AcceleratorStep& step : run.use.recorded) {
-      if (step.accelerator >= kMostTracedAccelerators) continue;
-      if (recording.tracks.size() == first ||
-          recording.tracks.back().name != fmt::format("accelerator {}", step.accelerator + 1))
-        recording.tracks.push_back({process, fmt::format("accelerator {}", step.accelerator + 1), {}});
-      const auto add = [&](const char* name, std::int64_t begin_ns, std::int64_t end_ns) {
-        if (end_ns > begin_ns)
-          recording.tracks.back().spans.push_back(
-              {name, seconds_between(0, begin_ns), seconds_between(begin_ns, end_ns)});
-      };
-      add("wait for data", step.begin_ns, step.ready_ns);
-      add("compute", step.ready_ns, step.computed_ns);
-      add("wait for the other accelerators", step.computed_ns, step.end_ns);
-    }
+    for (RecordedTrack& track : tracks_of(run, process)) recording.tracks.push_back(std::move(track));
     if (run.apart) continue;
     scalar("capacity/utilisation", run.accelerators, run.use.utilisation);
     scalar("capacity/lowest_utilisation", run.accelerators, run.use.lowest);

@@ -41,7 +41,10 @@ TEST_CASE("the number of accelerators that a loader of known rate feeds", "[capa
   CHECK(result.cached);                                    // generated
   CHECK(result.verdict.limit != CapacityLimit::kStorage);  // nothing is stored
   CHECK(result.verdict.limit != CapacityLimit::kCpu);      // the threads sleep
-  CHECK(result.what_if.empty() == (result.verdict.limit == CapacityLimit::kThreads));
+  const CapacityLimit limit = result.verdict.limit;
+  CHECK(result.what_if.empty() ==
+        (limit == CapacityLimit::kThreads || limit == CapacityLimit::kOthers || limit == CapacityLimit::kQuota));
+  CHECK(result.what_if.empty() == result.cores_needed.empty());
   const auto json = nlohmann::json::parse(to_json(result));
   CHECK(json["fed"] == result.search.fed);
   CHECK(json["utilisation"].size() == result.search.utilisation.size());

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <tuple>
+#include <utility>
 
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/compare_runs.h"
@@ -112,6 +115,14 @@ Report report_of(const RunComparison& comparison, const std::string& command) {
     add_curve(chart, "before", step_seconds(comparison.before_steps), 1, 1e3);
     add_curve(chart, "after", step_seconds(comparison.after_steps), 1, 1e3);
     section.charts.push_back(std::move(chart));
+  }
+  for (const auto& [title, steps] : {std::pair{"Timeline of a few steps, before", &comparison.before_steps},
+                                     {"Timeline of a few steps, after", &comparison.after_steps}}) {
+    const bool has_parts = std::ranges::any_of(*steps, [](const RecordedSpan& span) { return span.name == "compute"; });
+    if (!has_parts) continue;  // of watch, which knows only when steps begin
+    Timeline timeline =
+        timeline_of_steps(title, std::array{RecordedTrack{"", "parts", *steps}}, {"wait for data", "copy", "compute"});
+    if (!timeline.spans.empty()) section.timelines.push_back(std::move(timeline));
   }
   section.tables.push_back(std::move(table));
   report.curves.push_back(std::move(section));

@@ -30,6 +30,15 @@ constexpr const char* kExpected = "the result of unstarve watch --out or unstarv
   throw Error(ErrorKind::kInput, fmt::format("compare {}: found {}; expected {}{}", name, found, kExpected, advice));
 }
 
+// The start of the line that contains the byte.
+std::string line_at(const std::string& text, std::size_t byte) {
+  constexpr std::size_t kMost = 60;
+  const std::size_t end = std::min(byte, text.size());
+  const std::size_t newline = end > 0 ? text.rfind('\n', end - 1) : std::string::npos;
+  const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+  return text.substr(begin, std::min(text.find('\n', begin) - begin, kMost));
+}
+
 Json read_json(const std::filesystem::path& path) {
   const std::string text = read_text_file(path);
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
@@ -39,6 +48,11 @@ Json read_json(const std::filesystem::path& path) {
   if (text[begin] == '<') reject(path.string(), "HTML or XML", ". Pass the file of --out, not of --report");
   try {
     return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    if (error.byte > text.size())
+      reject(path.string(), fmt::format("JSON that ends after {} bytes, before it is complete", text.size()),
+             ". The file is truncated: write it again");
+    reject(path.string(), fmt::format("no JSON at byte {}: {}", error.byte, printable(line_at(text, error.byte))));
   } catch (const Json::exception& error) {
     reject(path.string(), printable(json_problem(error.what())));
   }
@@ -105,10 +119,8 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
           fmt::format("compare {}: found {} steps; expected at least {}. Mark steps by un.step(), or run longer", *name,
                       profile->steps.seconds.size(), kFewestSteps));
     }
-    if (drifts(profile->steps.seconds)) {
-      comparison.warnings.push_back(
-          fmt::format("{}: the steps of the second half differ from the first half: no steady state", *name));
-    }
+    if (const std::optional<Drift> drift = drift_of(profile->steps.seconds))
+      comparison.warnings.push_back(fmt::format("{}: no steady state: {}", *name, to_text(*drift)));
   }
   check_sources(before, after, comparison);
   if (before.command != after.command)

@@ -91,7 +91,8 @@ TEST_CASE("files that are no results are named with what they contain") {
                                        {" \n", "an empty file"},
                                        {"\x1f\x8b\x08", "a file compressed by gzip"},
                                        {"<!DOCTYPE html>", "HTML or XML"},
-                                       {"{\"together\":\n 1", "parse error at line 2, column 3"},
+                                       {"{\"together\":\n 1", "JSON that ends after 15 bytes, before it is complete"},
+                                       {"{\"together\":\n oops}", "no JSON at byte 15:  oops}; expected the result"},
                                        {"[]", "JSON of type array"},
                                        {"{}", "an empty object"}}) {
     INFO(content);

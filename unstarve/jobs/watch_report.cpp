@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/diagnose/profile/long_steps.h"
@@ -306,17 +305,7 @@ std::vector<std::string> step_notes(const std::vector<double>& seconds) {
                            pauses.indexes.size(), seconds.size(), kLongStep, format_percent(pauses.share));
   }
   notes.push_back(std::move(longest));
-  // A file that was written by hand may have any durations.
-  if (std::ranges::all_of(seconds, [](double step) { return step > 0 && step < 1e9; }) && drifts(seconds)) {
-    const std::span<const double> all(seconds);
-    const auto mean = [](std::span<const double> part) {
-      return std::accumulate(part.begin(), part.end(), 0.0) / static_cast<double>(part.size());
-    };
-    notes.push_back(
-        fmt::format("not a steady state: steps of the first half of the run take {:.3f} s, those of the "
-                    "second half {:.3f} s",
-                    mean(all.first(all.size() / 2)), mean(all.subspan(all.size() / 2))));
-  }
+  if (const std::optional<Drift> drift = drift_of(seconds)) notes.push_back("no steady state: " + to_text(*drift));
   return notes;
 }
 

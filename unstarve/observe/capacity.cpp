@@ -88,6 +88,12 @@ CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand
   next.network = (fed + 1) * demand.samples_per_s();
   next.copy = next.together = 0;
   const Bottleneck bottleneck = judge_bench(next).bottleneck;
+  const std::string others = other_users(figures), stops = quota_stops(figures);
+  if (!others.empty() && (bottleneck != Bottleneck::kLoader || !cores_are_busy(figures)))
+    return {CapacityLimit::kOthers, others + " while this was measured; repeat this on an idle machine"};
+  if (!stops.empty())
+    return {CapacityLimit::kQuota,
+            "the CPU quota: " + stops + "; raise the quota, or stop the other processes of the container"};
   if (bottleneck == Bottleneck::kStorage) {
     return {CapacityLimit::kStorage, fmt::format("the storage: reading alone reaches {}, the loader {}",
                                                  samples_text(figures.storage), samples_text(figures.loader))};
@@ -108,7 +114,10 @@ CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand
   }
   const std::string share =
       stage.name.empty() ? "" : fmt::format("{} takes {:.0f} % of the loader's time, ", stage.name, 100 * stage.share);
-  if (cores_are_busy(figures)) return {CapacityLimit::kCpu, "the CPU: " + share + cores};
+  if (cores_are_busy(figures)) {
+    const std::string disturbed = others.empty() ? "" : "; " + others + " meanwhile, so rates may be too low";
+    return {CapacityLimit::kCpu, "the CPU: " + share + cores + disturbed};
+  }
   return {CapacityLimit::kThreads, "the number of loader threads: " + share + "only " + cores + "; use more threads"};
 }
 

@@ -41,19 +41,21 @@ struct CapacitySearch {
 [[nodiscard]] CapacitySearch search_capacity(int estimate, int most, double minimum,
                                              const std::function<double(int)>& measure);
 
-// kOthers: other programs use the cores. kVariation: the rates would suffice for one accelerator more, but its batches
+// kOthers: other programs, or other virtual machines, use the cores. kQuota: the CPU quota of the container stops the
+// loader before it uses all usable cores. kVariation: the rates would suffice for one accelerator more, but its batches
 // come too irregularly.
-enum class CapacityLimit { kUnknown, kStorage, kCpu, kOthers, kThreads, kVariation };
+enum class CapacityLimit { kUnknown, kStorage, kCpu, kOthers, kQuota, kThreads, kVariation };
 template <>
-inline constexpr std::array<std::string_view, 6> kWords<CapacityLimit>{"unknown", "storage", "cpu",
-                                                                       "others",  "threads", "variation"};
+inline constexpr std::array<std::string_view, 7> kWords<CapacityLimit>{"unknown", "storage", "cpu",      "others",
+                                                                       "quota",   "threads", "variation"};
 
 struct CapacityVerdict {
   CapacityLimit limit = CapacityLimit::kUnknown;
   std::string sentence;  // "the CPU: decode takes 71 % of the loader's time, 2.0 of 2 cores are busy"
 };
 // What prevents that `fed` + 1 accelerators are fed; unknown if `fed` is `most`, the largest number that is tried. Uses
-// the rates of storage and loader, cores and stages.
+// the rates of storage and loader, cores and stages. What else used the cores is named first, unless the loader had
+// nearly all of them: the other figures are then not those of this machine.
 [[nodiscard]] CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand& demand, int fed,
                                              int most = std::numeric_limits<int>::max());
 

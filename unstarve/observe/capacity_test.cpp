@@ -98,6 +98,59 @@ TEST_CASE("the limit is named with its evidence", "[capacity]") {
   CHECK(judge_capacity({}, kResnet, 0).limit == CapacityLimit::kUnknown);
 }
 
+TEST_CASE("what else used the cores is named first", "[capacity]") {
+  BenchFigures f = figures(2000, 3.0, 50'000);
+  f.other_cores = 4.8;
+  CHECK(judge_capacity(f, kResnet, 1).limit == CapacityLimit::kOthers);
+  CHECK(judge_capacity(f, kResnet, 1).sentence ==
+        "other programs used 4.8 of 8 cores while this was measured; repeat this on an idle machine");
+  f.storage = 2100;
+  CHECK(judge_capacity(f, kResnet, 1).limit == CapacityLimit::kOthers);
+  f.storage = 50'000;
+  f.free_cores = 56;  // of a machine with 64 cores, 59 are idle or free
+  CHECK(judge_capacity(f, kResnet, 1).limit == CapacityLimit::kThreads);
+  f.stolen_share = 0.1;
+  CHECK(judge_capacity(f, kResnet, 1).limit == CapacityLimit::kOthers);
+  CHECK_THAT(judge_capacity(f, kResnet, 1).sentence, Catch::StartsWith("the hypervisor took 10.0 %"));
+  f.stolen_share = 0;
+  f.throttled_share = 0.3;
+  CHECK(judge_capacity(f, kResnet, 1).limit == CapacityLimit::kQuota);
+  CHECK_THAT(judge_capacity(f, kResnet, 1).sentence, Catch::Contains("stopped threads in 30 % of its periods"));
+  f.loader_cores = 7.9;  // all that the quota permits
+  CHECK(judge_capacity(f, kResnet, 1).limit == CapacityLimit::kCpu);
+  // The loader alone had all cores, but fewer are fed than its rate permits.
+  BenchFigures late = figures(3300, 7.9, 50'000);
+  late.other_cores = 2;
+  CHECK(judge_capacity(late, kResnet, 1).limit == CapacityLimit::kOthers);
+  late.loader = 2000;
+  CHECK(judge_capacity(late, kResnet, 1).limit == CapacityLimit::kCpu);
+  CHECK_THAT(judge_capacity(late, kResnet, 1).sentence,
+             Catch::EndsWith("other programs used 2.0 of 8 cores meanwhile, so rates may be too low"));
+}
+
+TEST_CASE("more threads are recommended only if nothing else used the cores", "[capacity]") {
+  for (const double cores : {0.5, 3.0, 6.0, 7.9}) {
+    for (const double others : {0.0, 0.5, 1.0, 6.0}) {
+      for (const double delayed : {0.0, 1.0, 5.0}) {
+        for (const double stolen : {0.0, 0.2}) {
+          for (const double throttled : {0.0, 0.5}) {
+            BenchFigures f = figures(2000, cores, 50'000);
+            f.other_cores = others;
+            f.delayed_cores = delayed;
+            f.stolen_share = stolen;
+            f.throttled_share = throttled;
+            const CapacityVerdict verdict = judge_capacity(f, kResnet, 1);
+            const bool quiet = other_users(f).empty() && quota_stops(f).empty();
+            if (verdict.limit == CapacityLimit::kThreads) CHECK(quiet);
+            CHECK((verdict.sentence.find("use more threads") != std::string::npos) ==
+                  (verdict.limit == CapacityLimit::kThreads));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("what more cores would give if the CPU is the limit", "[capacity]") {
   // 4 ms of CPU time per sample: 2000 samples/s on 8 cores.
   const auto all = what_if(figures(2000, 8, 7000), kResnet);

@@ -44,6 +44,10 @@ std::string swap_text(const MachineFacts& machine) {
                      machine.swap_used_bytes > 0 ? format_bytes(machine.swap_used_bytes) : "nothing");
 }
 
+std::string tasks_text(const MachineFacts& machine) {
+  return machine.tasks_most > 0 ? fmt::format("{} of at most {}", machine.tasks, machine.tasks_most) : "";
+}
+
 std::string accelerator_text(const PciAccelerator& accelerator) {
   std::string text = fmt::format("{} at {}", accelerator.vendor, accelerator.address);
   if (accelerator.numa_node >= 0) text += fmt::format(", NUMA node {}", accelerator.numa_node);
@@ -68,6 +72,8 @@ std::vector<Fact> describe(const MachineFacts& machine) {
                           {"open files", open_files_text(machine)},
                           {"transparent huge pages", machine.transparent_huge_pages},
                           {"frequency governor", machine.governor},
+                          {"energy preference", machine.energy_preference},
+                          {"tasks", tasks_text(machine)},
                           {"turbo", machine.turbo_off ? "off" : ""},
                           {"kernel", machine.kernel},
                           {"virtual machine", machine.hypervisor},
@@ -80,8 +86,9 @@ std::vector<Fact> describe(const MachineFacts& machine) {
 // The names of the fields in JSON are those of the members.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineFacts, cpu_model, instruction_sets, memory_bytes, memory_limit_bytes,
                                    memory_available_bytes, killed_for_memory, swap_bytes, swap_used_bytes,
-                                   last_level_cache_bytes, shm_bytes, transparent_huge_pages, governor, turbo_off,
-                                   open_files, open_files_most, nodes, container, kernel, hypervisor)
+                                   last_level_cache_bytes, shm_bytes, transparent_huge_pages, governor,
+                                   energy_preference, turbo_off, open_files, open_files_most, tasks, tasks_most, nodes,
+                                   container, kernel, hypervisor)
 
 std::string to_json(const MachineFacts& machine) {
   using nlohmann::json;

@@ -1,11 +1,13 @@
 #include "unstarve/observe/machine.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -130,6 +132,38 @@ void read_memory_limit(const fs::path& root, MachineFacts& facts) {
   facts.killed_for_memory = kills.value_or(0);
 }
 
+// The limit of processes and threads that leaves fewest of them.
+void read_task_limit(const fs::path& root, MachineFacts& facts) {
+  for (const Cgroup& group : memory_groups(root, "self")) {
+    const std::uint64_t limit = group.v2 ? parse_bytes(first_line(group.folder / "pids.max")) : 0;  // 0 of "max"
+    if (limit == 0) continue;
+    const std::uint64_t used = std::min(parse_bytes(first_line(group.folder / "pids.current")), limit);
+    if (facts.tasks_most > 0 && facts.tasks_most - facts.tasks <= limit - used) continue;
+    facts.tasks = used;
+    facts.tasks_most = limit;
+  }
+}
+
+// The values of a file of all CPUs: each once, sorted.
+std::string of_all_cpus(const fs::path& root, const char* file) {
+  std::set<std::string> values;
+  for (const int cpu : parse_list(first_line(root / "sys/devices/system/cpu/online"))) {
+    const std::string value = first_line(root / fmt::format("sys/devices/system/cpu/cpu{}/cpufreq", cpu) / file);
+    if (!value.empty()) values.insert(value);
+  }
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
+// Some drivers have only the governors "performance" and "powersave", which also raises the frequency on demand, and
+// a preference (Documentation/admin-guide/pm/intel_pstate.rst, amd-pstate.rst: active mode).
+void read_frequencies(const fs::path& root, MachineFacts& facts) {
+  facts.governor = of_all_cpus(root, "scaling_governor");
+  const std::string driver = of_all_cpus(root, "scaling_driver");
+  if (driver != "intel_pstate" && driver != "amd-pstate-epp") return;
+  facts.energy_preference = of_all_cpus(root, "energy_performance_preference");
+  if (facts.energy_preference.empty()) facts.energy_preference = "none";
+}
+
 // From the mount options; the default size of a tmpfs is half of the memory (Documentation/filesystems/tmpfs.rst).
 std::uint64_t shm_size(const fs::path& root, std::uint64_t memory_bytes) {
   std::uint64_t bytes = 0;
@@ -237,7 +271,8 @@ MachineFacts read_machine_facts(const fs::path& root) {
   facts.last_level_cache_bytes = last_level_cache(root);
   facts.shm_bytes = shm_size(root, facts.memory_bytes);
   facts.transparent_huge_pages = bracketed(first_line(root / "sys/kernel/mm/transparent_hugepage/enabled"));
-  facts.governor = first_line(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor");
+  read_frequencies(root, facts);
+  read_task_limit(root, facts);
   facts.turbo_off = first_line(root / "sys/devices/system/cpu/intel_pstate/no_turbo") == "1" ||
                     first_line(root / "sys/devices/system/cpu/cpufreq/boost") == "0";
   facts.kernel = first_line(root / "proc/sys/kernel/osrelease");

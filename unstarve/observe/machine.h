@@ -27,11 +27,15 @@ struct MachineFacts {
   std::uint64_t last_level_cache_bytes = 0;  // of CPU 0
   std::uint64_t shm_bytes = 0;               // size of /dev/shm
   std::string transparent_huge_pages;        // "always", "madvise" or "never"
-  std::string governor;                      // "performance", ...; empty when not exposed
-  bool turbo_off = false;                    // frequencies above the nominal one are switched off
-  std::uint64_t open_files = 0;              // soft limit; 0: unknown
-  std::uint64_t open_files_most = 0;         // hard limit, to which a process may raise the soft one
-  std::vector<int> nodes;                    // NUMA nodes of the CPUs in the affinity mask; empty: unknown
+  std::string governor;           // of all CPUs: "performance", or "performance, powersave"; empty when not exposed
+  std::string energy_preference;  // of all CPUs: "balance_power", ...; only if the driver chooses the frequency by it,
+                                  // so that the governor "powersave" does not lower the frequency
+  bool turbo_off = false;         // frequencies above the nominal one are switched off
+  std::uint64_t open_files = 0;   // soft limit; 0: unknown
+  std::uint64_t open_files_most = 0;  // hard limit, to which a process may raise the soft one
+  std::uint64_t tasks = 0;            // processes and threads of the cgroup with the lowest limit
+  std::uint64_t tasks_most = 0;       // that limit (pids.max); 0: none
+  std::vector<int> nodes;             // NUMA nodes of the CPUs in the affinity mask; empty: unknown
   std::vector<PciAccelerator> accelerators;
   std::string container;  // "docker", "podman", "kubernetes"; empty outside of one, or unknown
   std::string kernel;

@@ -58,6 +58,8 @@ TEST_CASE("Zen 5 cloud machine, container: the memory limit of a parent cgroup a
   CHECK(facts.container == "kubernetes");  // and not docker, whose file is there too
   CHECK(facts.open_files == 1024);
   CHECK(facts.open_files_most == 1048576);
+  CHECK(facts.tasks == 97);  // of the pod, whose limit is the only one
+  CHECK(facts.tasks_most == 1024);
   CHECK(facts.killed_for_memory == 2);  // of the group itself, which that of its parent includes
   CHECK(facts.swap_bytes == 0);
   CHECK(facts.swap_used_bytes == 0);
@@ -76,7 +78,9 @@ TEST_CASE("Intel desktop without AVX-512, cgroup v1 without a limit", "[machine]
   CHECK(facts.last_level_cache_bytes == kb(25600));
   CHECK(facts.shm_bytes == kb(32651340) / 2);  // tmpfs without a size
   CHECK(facts.transparent_huge_pages == "never");
-  CHECK(facts.governor == "powersave");
+  CHECK(facts.governor == "performance, powersave");
+  CHECK(facts.energy_preference == "balance_performance, balance_power");
+  CHECK(facts.tasks_most == 0);
   CHECK(facts.turbo_off);
   CHECK(facts.hypervisor.empty());
   CHECK(facts.container.empty());

@@ -27,6 +27,8 @@ constexpr double kContradiction = 1.1;
 constexpr double kEqual = 1.15;
 // Shares of the cores at which other programs, or other virtual machines, change the figures.
 constexpr double kOthers = 0.1, kStolen = 0.05;
+// Of the periods of a CPU quota: a few are exceeded by any program.
+constexpr double kThrottled = 0.05;
 
 bool known(double rate) { return std::isfinite(rate) && rate > 0; }
 double or_infinite(double rate) { return known(rate) ? rate : std::numeric_limits<double>::infinity(); }
@@ -47,15 +49,6 @@ double rate_per_core(const BenchFigures& f) {
 
 bool limited_by_storage(const BenchFigures& f) {
   return known(f.storage) && f.loader >= kStorageShare * f.storage && !cores_are_busy(f);
-}
-
-// Who else used the cores; "" if nobody did to an extent that matters.
-std::string disturbance(const BenchFigures& f) {
-  if (or_zero(f.stolen_share) >= kStolen)
-    return fmt::format("the hypervisor took {} of the cores' time", format_percent(f.stolen_share));
-  if (f.usable_cores > 0 && or_zero(f.other_cores) >= kOthers * f.usable_cores)
-    return fmt::format("other programs used {:.1f} of {} cores", f.other_cores, f.usable_cores);
-  return {};
 }
 
 std::string network_sentence(const BenchFigures& f) {
@@ -84,7 +77,7 @@ std::string loader_sentence(const BenchFigures& f, double next) {
     if (f.usable_cores > 0) text += fmt::format(" ({} usable)", f.usable_cores);
     if (known(f.loader_cores) && f.usable_cores > 0 && !cores_are_busy(f)) {
       text += fmt::format("; only {:.1f} are busy", f.loader_cores);
-      if (disturbance(f).empty()) text += ": increase the number of loader threads";
+      if (other_users(f).empty() && quota_stops(f).empty()) text += ": increase the number of loader threads";
     }
   }
   return text;
@@ -187,8 +180,22 @@ bool cores_are_busy(const BenchFigures& f) {
   return f.usable_cores > 0 && or_zero(f.loader_cores) >= kCoresBusy * f.usable_cores;
 }
 
+std::string other_users(const BenchFigures& f) {
+  if (or_zero(f.stolen_share) >= kStolen)
+    return fmt::format("the hypervisor took {} of the cores' time", format_percent(f.stolen_share));
+  const double taken = or_zero(f.other_cores) - or_zero(f.free_cores);
+  if (f.usable_cores <= 0 || taken < kOthers * f.usable_cores) return {};
+  return fmt::format("other programs used {:.1f} of {:.0f} cores", f.other_cores,
+                     f.usable_cores + or_zero(f.free_cores));
+}
+
+std::string quota_stops(const BenchFigures& f) {
+  if (or_zero(f.throttled_share) < kThrottled || cores_are_busy(f)) return {};
+  return fmt::format("the CPU quota stopped threads in {:.0f} % of its periods", 100 * f.throttled_share);
+}
+
 BenchVerdict judge_bench(const BenchFigures& figures) {
-  const std::string others = disturbance(figures);
+  const std::string others = other_users(figures), stops = quota_stops(figures);
   BenchVerdict verdict = judge_quiet(figures);
   if (contradicts(figures)) {
     verdict.bottleneck = Bottleneck::kUnknown;
@@ -206,6 +213,9 @@ BenchVerdict judge_bench(const BenchFigures& figures) {
     verdict.sentence += fmt::format(
         "; {} while this was measured, so {}", others,
         starved ? "the loader lacked cores: measure again when the machine is quiet" : "rates may be too low");
+  } else if (!stops.empty() && verdict.bottleneck == Bottleneck::kLoader) {
+    verdict.sentence +=
+        fmt::format("; {}: raise the quota, or stop the other processes of the container, and measure again", stops);
   }
   return verdict;
 }

@@ -24,8 +24,10 @@ struct BenchFigures {
   double loader_cores = 0;   // busy cores of the loader alone
   double delayed_cores = 0;  // cores that threads of the loader alone were ready to use, but did not get; 0: unknown
   int usable_cores = 0;
+  double free_cores = 0;             // in the affinity mask, but above the CPU quota: others may use them
   double other_cores = 0;            // busy cores of other programs meanwhile
   double stolen_share = 0;           // of the cores' time, by the hypervisor
+  double throttled_share = 0;        // of the periods of the CPU quota in which it stopped threads
   std::vector<StageProfile> stages;  // of the loader alone; to name the slowest stage
 };
 
@@ -54,5 +56,12 @@ struct StageShare {
 [[nodiscard]] StageShare largest_stage(const std::vector<StageProfile>& stages);
 // Whether computation limits the loader: nearly all usable cores are busy.
 [[nodiscard]] bool cores_are_busy(const BenchFigures& figures);
+
+// "other programs used 1.2 of 2 cores": other programs or virtual machines that used the cores meanwhile; "": none to
+// an extent that matters.
+[[nodiscard]] std::string other_users(const BenchFigures& figures);
+// "the CPU quota stopped threads in 30 % of its periods"; "" if it did not, or if the loader has nearly all usable
+// cores, so that it uses what the quota permits.
+[[nodiscard]] std::string quota_stops(const BenchFigures& figures);
 
 }  // namespace unstarve

@@ -135,6 +135,29 @@ TEST_CASE("other programs are named, not the loader's threads", "[verdict]") {
   CHECK(contains(judge_bench(f).sentence, "rates may be too low"));
 }
 
+TEST_CASE("other programs on cores above the quota take nothing", "[verdict]") {
+  BenchFigures f = network_bound();
+  f.other_cores = 10;
+  CHECK(other_users(f) == "other programs used 10.0 of 2 cores");
+  f.free_cores = 62;
+  CHECK(other_users(f).empty());
+  f.other_cores = 63;
+  CHECK(other_users(f) == "other programs used 63.0 of 64 cores");
+}
+
+TEST_CASE("a loader that the CPU quota stops does not need more threads", "[verdict]") {
+  BenchFigures f = loader_bound();
+  f.loader_cores = 1.0;
+  f.throttled_share = 0.4;
+  CHECK(contains(judge_bench(f).sentence, "the CPU quota stopped threads in 40 % of its periods: raise the quota"));
+  CHECK_FALSE(contains(judge_bench(f).sentence, "loader threads"));
+  f.loader_cores = 1.96;  // all that the quota permits
+  CHECK_FALSE(contains(judge_bench(f).sentence, "quota"));
+  f = network_bound();
+  f.throttled_share = 0.4;
+  CHECK_FALSE(contains(judge_bench(f).sentence, "quota"));
+}
+
 TEST_CASE("loader and network are equally fast: what the consumer waited decides", "[verdict]") {
   BenchFigures f = loader_bound();  // with other programs on both cores
   f.loader = 1755;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
@@ -23,13 +24,13 @@ JsonPull json_of(TraceBytes& bytes) {
   return JsonPull([&bytes] { return bytes.next(); }, bytes.name());
 }
 
-// Whether the object has the members of `watch`. Reads up to the first one that is known.
+// Whether the object has the members of `watch`, or of its profile alone. Reads up to the first one that is known.
 bool is_of_watch(TraceBytes& bytes) {
   JsonPull json = json_of(bytes);
   json.enter('{');
   while (json.next_key()) {
     if (json.key() == "traceEvents") return false;
-    if (json.key() == "profile") return true;
+    if (json.key() == "profile" || json.key() == "processes") return true;
     json.skip();
   }
   throw Error(
@@ -37,6 +38,11 @@ bool is_of_watch(TraceBytes& bytes) {
       fmt::format("read trace {}: found JSON without \"traceEvents\"; expected a trace of torch.profiler, or the "
                   "output of unstarve watch --out",
                   bytes.name()));
+}
+
+Error not_whole(const std::string& name, const std::string& found) {
+  return {ErrorKind::kInput,
+          fmt::format("read {}: found {}; expected the whole output of unstarve watch --out", name, found)};
 }
 
 RunProfile read_watch(TraceBytes& bytes) {
@@ -52,10 +58,14 @@ RunProfile read_watch(TraceBytes& bytes) {
   }
   std::string profile;
   try {
-    profile = nlohmann::json::parse(text).at("profile").dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const nlohmann::json json = nlohmann::json::parse(text);
+    const nlohmann::json& part = json.contains("profile") ? json.at("profile") : json;
+    profile = part.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  } catch (const nlohmann::json::parse_error& error) {
+    if (error.byte <= text.size()) throw not_whole(bytes.name(), json_problem(error.what()));
+    throw not_whole(bytes.name(), fmt::format("JSON that ends after {} bytes, before it is complete", text.size()));
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorKind::kInput, fmt::format("read {}: found {}; expected the whole output of unstarve watch --out",
-                                               bytes.name(), json_problem(error.what())));
+    throw not_whole(bytes.name(), json_problem(error.what()));
   }
   return run_profile_from_json(profile, bytes.name());
 }
@@ -65,6 +75,11 @@ char first_character(TraceBytes& bytes) { return json_of(bytes).peek(); }
 }  // namespace
 
 RunProfile read_trace(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    throw Error(ErrorKind::kInput,
+                fmt::format("read trace {}: found a folder; expected a file. Pass one of its files.", path));
+  }
   TraceBytes bytes(path);
   TraceEvents events;
   if (bytes.stored().empty())
@@ -77,6 +92,11 @@ RunProfile read_trace(const std::string& path) {
     if (is_of_watch(bytes)) return read_watch(bytes);
     JsonPull json = json_of(bytes);
     read_kineto(json, path, events);
+  } else if (first_character(bytes) == '[') {
+    throw Error(ErrorKind::kInput,
+                fmt::format("read trace {}: found a JSON array; expected an object: a trace of torch.profiler with "
+                            "\"traceEvents\", or the output of unstarve watch --out",
+                            path));
   } else {
     throw Error(
         ErrorKind::kInput,

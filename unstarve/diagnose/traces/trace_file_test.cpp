@@ -27,6 +27,7 @@ TEST_CASE("the format is recognised by the content") {
   CHECK_FALSE(same.trace);
   CHECK(same.command == "python train.py");
   CHECK(to_json(read_content(R"({"profile": )" + to_json(kineto) + "}")) == to_json(kineto));
+  CHECK(to_json(read_content(to_json(watched))) == to_json(watched));  // the profile alone
 }
 
 TEST_CASE("files that are not traces") {
@@ -35,11 +36,14 @@ TEST_CASE("files that are not traces") {
   CHECK_THROWS_WITH(read_content("{\"a\": 1}"), Contains("without \"traceEvents\""));
   CHECK_THROWS_WITH(read_content("{\"profile\": {\"version\": 99}}"), Contains("found version 99"));
   CHECK_THROWS_WITH(read_content("{\"verdict\": \"x\",\n \"profile\": {}"),
-                    Contains("parse error at line 2, column 15") && Contains("end of input") &&
-                        Contains("unstarve watch --out") && !Contains("json.exception"));
+                    Contains("JSON that ends after 31 bytes, before it is complete") &&
+                        Contains("expected the whole output of unstarve watch --out"));
+  CHECK_THROWS_WITH(read_content("{\"verdict\": \"x\",\n \"profile\": {]}"),
+                    Contains("parse error at line 2, column 14") && !Contains("json.exception"));
+  CHECK_THROWS_WITH(read_content("[1"), Contains("found a JSON array; expected an object"));
   CHECK_THROWS_WITH(read_content(R"({"schemaVersion": 1, "traceEvents": []})"), Contains("found no operators"));
   CHECK_THROWS_AS(read_trace("/no/such/file"), Error);
-  CHECK_THROWS_AS(read_trace("/"), Error);
+  CHECK_THROWS_WITH(read_trace("/"), Contains("found a folder; expected a file"));
 }
 
 }  // namespace

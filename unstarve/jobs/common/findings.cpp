@@ -23,8 +23,10 @@ std::string findings_to_text(std::span<const RunFinding> findings) {
   std::string text;
   int number = 0;
   for (const RunFinding& finding : findings) {
-    text += fmt::format("\n{}. {}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, finding.evidence,
-                        finding.change);
+    const std::string confidence =
+        finding.confidence == Confidence::kHigh ? "" : fmt::format(" ({} confidence)", to_string(finding.confidence));
+    text += fmt::format("\n{}. {}{}\n   evidence: {}\n   change:   {}\n", ++number, finding.title, confidence,
+                        finding.evidence, finding.change);
     if (const std::string gain = gain_text(finding); !gain.empty()) text += "   gain:     " + gain + "\n";
   }
   return text;

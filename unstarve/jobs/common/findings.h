@@ -17,7 +17,7 @@ namespace unstarve {
 // The title of the first one, which loses most.
 [[nodiscard]] std::string verdict_of(std::span<const RunFinding> findings);
 
-// Numbered, each with evidence, change and gain.
+// Numbered, each with evidence, change and gain, and with its confidence unless that is high.
 [[nodiscard]] std::string findings_to_text(std::span<const RunFinding> findings);
 
 // {"verdict", "findings": [{rule, title, evidence, change, changes ({"pytorch", "tensorflow", "jax", "unstarve": those

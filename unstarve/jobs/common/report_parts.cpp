@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/common/findings.h"
+#include "unstarve/observe/format.h"
 
 namespace unstarve {
 
@@ -69,6 +71,65 @@ BarChart step_histogram(std::span<const double> seconds, const char* title) {
     chart.bars.push_back(plain_bar(name, count, std::to_string(count)));
   }
   return chart;
+}
+
+namespace {
+
+// The first of `steps` consecutive ones whose duration is the median of all such windows: without the pauses between
+// measurements.
+std::size_t typical_window(std::span<const double> begins, std::size_t steps) {
+  std::vector<std::pair<double, std::size_t>> windows;
+  for (std::size_t i = 0; i + steps < begins.size(); ++i) windows.emplace_back(begins[i + steps] - begins[i], i);
+  const auto middle = windows.begin() + static_cast<std::ptrdiff_t>((windows.size() - 1) / 2);
+  std::ranges::nth_element(windows, middle);
+  return middle->second;
+}
+
+}  // namespace
+
+Timeline timeline_of_steps(const std::string& title, std::span<const RecordedTrack> tracks,
+                           const std::vector<std::string>& parts) {
+  constexpr std::size_t kMostShownSteps = 10;
+  const auto is_step = [](const RecordedSpan& span) { return span.name.starts_with("step "); };
+  Timeline timeline;
+  std::vector<double> begins;  // of the steps of one track
+  for (const RecordedTrack& track : tracks) {
+    const bool named = std::ranges::any_of(track.spans, is_step);
+    for (const RecordedSpan& span : track.spans)
+      if (named ? is_step(span) : span.name == parts[0]) begins.push_back(span.begin_s);
+    if (!begins.empty()) break;
+  }
+  if (begins.size() < 3) return timeline;
+  const std::size_t shown = std::clamp((begins.size() - 1) / 3, std::size_t{1}, kMostShownSteps);
+  const std::size_t first = typical_window(begins, shown);
+  const double begin = begins[first], end = begins[first + shown];
+  timeline.title = title;
+  timeline.seconds = end - begin;
+  for (std::size_t i = first; i < first + shown; ++i) timeline.marks.push_back(begins[i] - begin);
+  timeline.names = timeline.kinds = parts;
+  timeline.kinds.emplace_back("step");
+  const auto add = [&](const RecordedSpan& span, int lane, int name, int kind) {
+    const double from = std::max(span.begin_s, begin), to = std::min(span.begin_s + span.seconds, end);
+    if (to > from) timeline.spans.push_back({lane, name, kind, from - begin, to - from});
+  };
+  for (const RecordedTrack& track : tracks) {
+    if (std::ranges::any_of(track.spans, is_step)) {
+      for (const RecordedSpan& span : track.spans) {
+        if (!is_step(span) || span.begin_s < begin || span.begin_s >= end) continue;
+        add(span, static_cast<int>(timeline.lanes.size()), static_cast<int>(timeline.names.size()),
+            static_cast<int>(parts.size()));
+        timeline.names.push_back(span.name);
+      }
+      timeline.lanes.emplace_back("steps");
+    }
+    for (const RecordedSpan& span : track.spans) {
+      const auto part = std::ranges::find(parts, span.name) - parts.begin();
+      if (part == std::ssize(parts)) continue;
+      add(span, static_cast<int>(timeline.lanes.size()), static_cast<int>(part), static_cast<int>(part));
+    }
+    timeline.lanes.push_back(printable(track.name));
+  }
+  return timeline;
 }
 
 std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings) {

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/jobs/common/recording.h"
 #include "unstarve/observe/curves.h"
+#include "unstarve/observe/timeline.h"
 
 namespace unstarve {
 
@@ -31,6 +33,12 @@ void add_curve(CurveChart& chart, const std::string& name, std::span<const doubl
 inline constexpr std::size_t kFewestForHistogram = 20;
 [[nodiscard]] BarChart step_histogram(std::span<const double> seconds,
                                       const char* title = "Durations of steps: number of steps");
+
+// A few consecutive steps of typical duration. Each track is a lane with those of its spans whose names are in `parts`;
+// spans named "step N" are shown in a lane of their own, and the steps of the first track that has some are marked.
+// Without such spans, the first part begins a step. No spans if there are fewer than three steps.
+[[nodiscard]] Timeline timeline_of_steps(const std::string& title, std::span<const RecordedTrack> tracks,
+                                         const std::vector<std::string>& parts);
 
 [[nodiscard]] std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings);
 

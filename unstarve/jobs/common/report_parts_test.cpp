@@ -1,6 +1,9 @@
 #include "unstarve/jobs/common/report_parts.h"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <string>
+#include <vector>
 
 namespace unstarve {
 
@@ -33,6 +36,35 @@ TEST_CASE("the histogram counts every step once, the slowest ones in a bar of th
   CHECK(chart.bars.back().name.starts_with("above 109"));
   CHECK(step_histogram(std::vector<double>(100, 0.1)).bars.empty());  // all the same
   CHECK(step_histogram(std::vector<double>(5, 0.1)).bars.empty());
+}
+
+TEST_CASE("the timeline shows steps of typical duration, each part in its colour") {
+  RecordedTrack track{"bench", "parts", {}};
+  for (int i = 0; i < 101; ++i) {
+    const double begin = i < 46 ? i : i + 1000;  // two rounds
+    track.spans.push_back({"step " + std::to_string(i + 1), begin, 1});
+    track.spans.push_back({"wait for data", begin, 0.25});
+    track.spans.push_back({"compute", begin + 0.25, 0.75});
+    track.spans.push_back({"forward", begin + 0.25, 0.25});  // not shown
+  }
+  const Timeline timeline = timeline_of_steps("Steps", std::array{track}, {"wait for data", "compute"});
+  CHECK(timeline.lanes == std::vector<std::string>{"steps", "parts"});
+  CHECK(timeline.kinds == std::vector<std::string>{"wait for data", "compute", "step"});
+  CHECK(timeline.seconds == 10);
+  CHECK(timeline.marks.size() == 10);
+  REQUIRE(timeline.spans.size() == 30);
+  CHECK(timeline.names[static_cast<std::size_t>(timeline.spans[0].name)].starts_with("step "));
+  CHECK(timeline.spans[0].kind == 2);
+  for (const TimelineSpan& span : timeline.spans) CHECK((span.begin_s >= 0 && span.begin_s + span.seconds <= 10));
+  // Without spans of whole steps.
+  std::erase_if(track.spans, [](const RecordedSpan& span) { return span.name.starts_with("step "); });
+  const Timeline parts = timeline_of_steps("Steps", std::array{track, track}, {"wait for data", "compute"});
+  CHECK(parts.lanes == std::vector<std::string>{"parts", "parts"});
+  CHECK(parts.spans.size() == 40);
+  CHECK(parts.marks == timeline.marks);
+  track.spans.resize(4);
+  CHECK(timeline_of_steps("Steps", std::array{track}, {"wait for data"}).spans.empty());
+  CHECK(timeline_of_steps("Steps", {}, {"wait for data"}).spans.empty());
 }
 
 TEST_CASE("a finding without a predicted gain has none in the report") {

@@ -62,7 +62,15 @@ void check_pillow(const PythonFacts& python, const MachineFacts& machine, Doctor
 }
 
 void check_frequency(const MachineFacts& machine, DoctorFindings& findings) {
-  if (machine.governor == "powersave" || machine.governor == "conservative") {
+  const auto has = [](const std::string& values, const char* value) { return values.find(value) != std::string::npos; };
+  if (!machine.energy_preference.empty()) {
+    if (has(machine.energy_preference, "power")) {  // also balance_power
+      findings.push_back({"governor", "the CPUs prefer to save energy: " + machine.energy_preference,
+                          "cores may run below their full frequency, and measurements vary",
+                          "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/"
+                          "energy_performance_preference"});
+    }
+  } else if (has(machine.governor, "powersave") || has(machine.governor, "conservative")) {
     findings.push_back({"governor", "the frequency governor is " + machine.governor,
                         "cores may run below their full frequency, and measurements vary",
                         "sudo cpupower frequency-set -g performance"});

@@ -64,7 +64,44 @@ TEST_CASE("problems of the CPU", "[doctor]") {
   CHECK(governor("conservative") == Topics{"governor"});
   CHECK(governor("schedutil").empty());
   CHECK(governor("").empty());
+  CHECK(governor("performance, powersave") == Topics{"governor"});
   CHECK(topics_with([](Facts& f) { f.machine.turbo_off = true; }) == Topics{"turbo"});
+}
+
+TEST_CASE("drivers that choose the frequency by a preference have the governor powersave by default", "[doctor]") {
+  const auto preference = [](const char* name) {
+    return topics_with([&](Facts& f) {
+      f.machine.governor = "powersave";
+      f.machine.energy_preference = name;
+    });
+  };
+  CHECK(preference("balance_performance").empty());
+  CHECK(preference("performance").empty());
+  CHECK(preference("default").empty());
+  CHECK(preference("none").empty());
+  CHECK(preference("power") == Topics{"governor"});
+  CHECK(preference("balance_performance, balance_power") == Topics{"governor"});
+  const DoctorFinding finding = one_with([](Facts& f) { f.machine.energy_preference = "balance_power"; });
+  CHECK(finding.found == "the CPUs prefer to save energy: balance_power");
+  CHECK_THAT(finding.command, Contains("energy_performance_preference"));
+}
+
+TEST_CASE("a limit of processes and threads that leaves too few of them", "[doctor]") {
+  const auto finding = [](const char* container) {
+    return one_with([&](Facts& f) {
+      f.machine.tasks = 600;
+      f.machine.tasks_most = 1024;
+      f.machine.container = container;
+    });
+  };
+  CHECK(finding("").found == "the cgroup may have 1024 processes and threads, and has 600");
+  CHECK(finding("").command == "systemd-run --user --scope -p TasksMax=32768 ...");
+  CHECK(finding("podman").command == "podman run --pids-limit 32768 ...");
+  CHECK_THAT(finding("kubernetes").command, Contains("podPidsLimit"));
+  CHECK(topics_with([](Facts& f) {
+          f.machine.tasks = 500;
+          f.machine.tasks_most = 1024;  // 16 cores
+        }).empty());
 }
 
 TEST_CASE("libraries that lack the instruction sets of the CPU", "[doctor]") {

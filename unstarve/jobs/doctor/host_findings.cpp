@@ -18,6 +18,8 @@ constexpr std::uint64_t kEnoughMemory = 2 * kGigabyte;
 // Workers of a DataLoader share tensors by file descriptors: 8 workers with 16 batches of 8 tensors use about 1000.
 constexpr std::uint64_t kEnoughFiles = 4096;
 constexpr std::uint64_t kGoodFiles = 65536;
+// Processes and threads for each usable core: a worker that imports PyTorch has about one thread for each core.
+constexpr std::uint64_t kEnoughTasks = 32, kGoodTasks = 32768;
 // Workers for each GPU in PyTorch's ImageNet example.
 constexpr std::size_t kWorkersPerGpu = 4;
 // Less is left over from the start of the machine.
@@ -153,6 +155,17 @@ void find_memory_problems(const MachineFacts& machine, DoctorFindings& findings)
          : !machine.container.empty() ? "docker run --ulimit nofile=65536 ..."
                                       : "echo \"$USER - nofile 65536\" | sudo tee -a /etc/security/limits.conf   "
                                         "(then log in again)"});
+  }
+  const std::uint64_t tasks_left = machine.tasks_most - std::min(machine.tasks, machine.tasks_most);
+  if (machine.tasks_most > 0 && tasks_left < kEnoughTasks * static_cast<std::uint64_t>(machine.topology.usable())) {
+    findings.push_back(
+        {"tasks",
+         fmt::format("the cgroup may have {} processes and threads, and has {}", machine.tasks_most, machine.tasks),
+         "workers and threads of a loader cannot be started: \"resource temporarily unavailable\"",
+         machine.container == "kubernetes"
+             ? fmt::format("podPidsLimit: {} in the configuration of the kubelet", kGoodTasks)
+         : !machine.container.empty() ? fmt::format("{} run --pids-limit {} ...", machine.container, kGoodTasks)
+                                      : fmt::format("systemd-run --user --scope -p TasksMax={} ...", kGoodTasks)});
   }
   if (machine.transparent_huge_pages == "never") {
     findings.push_back({"huge pages", "transparent huge pages are off",

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/observe/block_bootstrap.h"
 
 namespace unstarve {
 namespace {
@@ -15,6 +16,12 @@ double geometric_mean(const std::vector<double>& rates) {
 }
 
 }  // namespace
+
+std::string BlockComparison::with_drift(std::string reason) const {
+  if (!pairs_drift(b, a)) return reason;
+  if (!reason.empty()) reason += "; ";
+  return reason + "the ratio changed from pair to pair: not a steady state, measure longer";
+}
 
 double BlockComparison::rate_a() const { return geometric_mean(a); }
 double BlockComparison::rate_b() const { return geometric_mean(b); }

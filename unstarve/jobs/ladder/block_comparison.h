@@ -6,6 +6,7 @@
 // Threads: one. Failure: as Subject::run().
 
 #include <array>
+#include <string>
 #include <vector>
 
 #include "unstarve/core/statistics.h"
@@ -30,6 +31,8 @@ struct BlockComparison {
   MeasuredStep step_b;
 
   [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }  // of the rate of b to that of a
+  // `reason`, with a sentence if the ratio changes from pair to pair (pairs_drift()).
+  [[nodiscard]] std::string with_drift(std::string reason) const;
   // The means of rates whose quotient is the ratio of the interval.
   [[nodiscard]] double rate_a() const;
   [[nodiscard]] double rate_b() const;

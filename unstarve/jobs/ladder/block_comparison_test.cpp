@@ -53,5 +53,16 @@ TEST_CASE("both sides alternate, and every block is recorded") {
   CHECK(log.size() == 20);  // ten pairs at most
 }
 
+TEST_CASE("a ratio that changes from pair to pair is named") {
+  BlockComparison comparison;
+  comparison.a = {100, 101, 99, 100, 101, 99};
+  comparison.b = {130, 129, 131, 130, 129, 131};
+  CHECK(comparison.with_drift("").empty());
+  CHECK(comparison.with_drift("slower").starts_with("slower"));
+  for (std::size_t pair = 0; pair < 6; ++pair) comparison.b[pair] += 8 * static_cast<double>(pair);
+  CHECK(comparison.with_drift("") == "the ratio changed from pair to pair: not a steady state, measure longer");
+  CHECK(comparison.with_drift("slower").starts_with("slower; the ratio"));
+}
+
 }  // namespace
 }  // namespace unstarve

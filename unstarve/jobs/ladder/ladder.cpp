@@ -270,6 +270,7 @@ class LadderRun {
     if (entry.verdict == Verdict::kKept && step.affects_learning)
       compare_losses(before, best.settings, entry, loss_time / 2);
     apply_measured(step, entry, before, best.settings, tuned_);
+    entry.reason = comparison.with_drift(std::move(entry.reason));
     if (entry.verdict != Verdict::kKept) return;
     current_ = std::move(other);
     current_step_ = comparison.step_b;
@@ -338,7 +339,7 @@ class LadderRun {
     last.samples_per_s = comparison.rate_b();
     last.step_ms = comparison.step_ms_b;
     last.ratio = result_.over_base;
-    last.reason = "the settings to use, compared with the plain settings";
+    last.reason = comparison.with_drift("the settings to use, compared with the plain settings");
     result_.ledger.entries.push_back(std::move(last));
   }
 

@@ -1,7 +1,7 @@
 // Horizontal bars of one or several parts, with confidence intervals and a vertical mark.
 // Parts of a step have the same colours in all charts; other names use the remaining ones.
 const PART_LOOKS = { kernel: "c2", copy: "c1", memset: "c5", communication: "c7", runtime: "c4", loader: "wait",
-  operator: "c3", other: "c6" };
+  operator: "c3", other: "c6", "wait for data": "wait", "wait for the other accelerators": "c7" };
 // States of threads.
 const STATE_LOOKS = { step: "step", "on a CPU": "c2", "waits for a CPU": "wait", "waits for a thread": "c5",
   "waits for a file": "c1", "waits for a pipe": "c3", "waits for the network": "c4", "waits for events": "c7",
