@@ -12,21 +12,13 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/machine/thread_time.h"
+#include "unstarve/diagnose/probes/pace.h"
 #include "unstarve/diagnose/probes/run_probes.h"
 
 namespace unstarve {
 namespace {
 
 double thread_cpu_s() { return 1e-9 * static_cast<double>(thread_cpu_ns()); }
-
-// When to do something again whose cost is limited.
-struct Pace {
-  double shortest_s, longest_s;
-  double next_s = 0;
-  void done(double now_s, double cost_s, double share) {
-    next_s = now_s + std::clamp(cost_s / share, shortest_s, longest_s);
-  }
-};
 
 }  // namespace
 
@@ -69,23 +61,23 @@ class Sampler::Thread {
   }
 
   void sample() {
-    Pace look{0.02, 10}, find{1, 60}, kernels{5, 600};
+    Pace look(0.02, 10), find(1, 60), kernels(5, 600);
     const double begin_cpu = thread_cpu_s();
     while (true) {
       const double seconds = probes_.now();
-      if (seconds >= find.next_s) {
+      if (seconds >= find.next_s()) {
         const double before = thread_cpu_s();
         find_and_record(seconds, kernels);
         find.done(seconds, thread_cpu_s() - before, options_.cpu_share);
       }
-      if (seconds >= look.next_s) {
+      if (seconds >= look.next_s()) {
         const double before = thread_cpu_s();
         probes_.look(seconds);
         ++cost_.looks;
         look.done(seconds, thread_cpu_s() - before, options_.cpu_share);
       }
       cost_.cpu_s = thread_cpu_s() - begin_cpu;
-      const double wait = std::max(std::min(look.next_s, find.next_s) - probes_.now(), 0.001);
+      const double wait = std::max(std::min(look.next_s(), find.next_s()) - probes_.now(), 0.001);
       std::unique_lock lock(mutex_);
       if (changed_.wait_for(lock, std::chrono::duration<double>(wait), [this] { return stop_; })) return;
     }
@@ -100,7 +92,7 @@ class Sampler::Thread {
     }
     probes_.record_threads(seconds, processes);
     if (!options_.latest) return;
-    if (seconds >= kernels.next_s) {
+    if (seconds >= kernels.next_s()) {
       const double begin = thread_cpu_s();
       probes_.read_kernels();
       kernels.done(seconds, thread_cpu_s() - begin, options_.cpu_share);
