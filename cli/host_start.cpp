@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/shared.h"
+#include "options/shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/storage/dataset/notice.h"

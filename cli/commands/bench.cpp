@@ -1,7 +1,7 @@
 #include "unstarve/jobs/bench.h"
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/jobs/settings/settings_file.h"
 
 namespace unstarve::cli {

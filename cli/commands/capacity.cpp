@@ -1,7 +1,7 @@
 #include "unstarve/jobs/capacity.h"
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/settings/settings_file.h"
 

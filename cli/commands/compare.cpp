@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include "unstarve/jobs/compare_runs.h"
 
-#include "shared.h"
+#include "../options/shared.h"
 
 namespace unstarve::cli {
 namespace {

@@ -1,7 +1,7 @@
 #include "unstarve/jobs/compress/compress.h"
 
-#include "inference.h"
-#include "shared.h"
+#include "../options/inference.h"
+#include "../options/shared.h"
 
 namespace unstarve::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "shared.h"
+#include "../options/shared.h"
 #include "unstarve/jobs/prepare/catalogue.h"
 
 namespace unstarve::cli {

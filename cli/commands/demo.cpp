@@ -1,7 +1,7 @@
 #include "unstarve/jobs/demo.h"
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/core/file.h"
 #include "unstarve/observe/report.h"
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "shared.h"
+#include "../options/shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/common/chrome_trace.h"

@@ -1,6 +1,6 @@
 #include "unstarve/jobs/doctor.h"
 
-#include "shared.h"
+#include "../options/shared.h"
 #include "unstarve/core/version.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/train/trainer.h"

@@ -2,7 +2,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/spec/spec_schema.h"
 
-#include "shared.h"
+#include "../options/shared.h"
 
 namespace unstarve::cli {
 namespace {

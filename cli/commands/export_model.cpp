@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "inference.h"
-#include "shared.h"
+#include "../options/inference.h"
+#include "../options/shared.h"
 
 namespace unstarve::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "../help.h"
+#include "../options/shared.h"
 #include "../unknown_name.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve::cli {

@@ -1,7 +1,7 @@
 #include "unstarve/jobs/data/index.h"
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 
 namespace unstarve::cli {
 namespace {

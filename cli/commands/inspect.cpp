@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/data/quarantine.h"

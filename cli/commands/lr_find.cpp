@@ -2,8 +2,8 @@
 
 #include <array>
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
 

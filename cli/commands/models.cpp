@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "inference.h"
-#include "shared.h"
+#include "../options/inference.h"
+#include "../options/shared.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve::cli {

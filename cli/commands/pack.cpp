@@ -1,8 +1,8 @@
 #include "unstarve/jobs/data/pack.h"
 
+#include "../options/packing.h"
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "packing.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve::cli {

@@ -1,8 +1,8 @@
 #include "unstarve/jobs/data/prepare.h"
 
+#include "../options/packing.h"
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "packing.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/writer_formats.h"
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 

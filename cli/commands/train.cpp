@@ -13,10 +13,10 @@
 #include <thread>
 #include <utility>
 
+#include "../options/shared.h"
+#include "../options/train_flags.h"
 #include "../stop_on_signal.h"
 #include "../terminal.h"
-#include "shared.h"
-#include "train_flags.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/dawnbench.h"
 #include "unstarve/jobs/settings/recipes.h"

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/ladder/ladder_step.h"

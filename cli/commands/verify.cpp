@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve::cli {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "../options/shared.h"
 #include "../terminal.h"
-#include "shared.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/common/chrome_trace.h"

@@ -21,8 +21,6 @@ constexpr std::array<WriterFormat, 4> kWriterFormats = {{
 
 }  // namespace
 
-std::span<const WriterFormat> writer_formats() { return kWriterFormats; }
-
 const WriterFormat& find_writer_format(std::string_view name) {
   std::string known;
   for (const WriterFormat& format : kWriterFormats) {

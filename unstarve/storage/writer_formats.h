@@ -3,14 +3,12 @@
 //
 // Threads: constants and free functions.
 
-#include <span>
 #include <string_view>
 
 #include "unstarve/storage/dataset/record_writer.h"
 
 namespace unstarve {
 
-[[nodiscard]] std::span<const WriterFormat> writer_formats();
 // Throws Error(kArgument), which lists the known names, for an unknown `name`.
 [[nodiscard]] const WriterFormat& find_writer_format(std::string_view name);
 

@@ -1,7 +1,7 @@
 #pragma once
 // Every training setting once: path in the settings file, flag of `unstarve train`, range and meaning.
 //
-//   reader and writer of the file (jobs/settings), checks (settings.cpp), flags (cli/commands/train_flags.h) and
+//   reader and writer of the file (jobs/settings), checks (settings.cpp), flags (cli/options/train_flags.h) and
 //   docs/reference/training.md ──visit──▶ visit_train_fields()
 //
 // Paths that end with "_ramp" are the begin and the end of a ramp, as shares of the run.

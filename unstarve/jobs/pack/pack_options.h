@@ -25,7 +25,7 @@ struct PackPart {
 
 struct PackOptions {
   // These determine the result: they must be equal in all parts and when a run is continued.
-  std::string format;        // one of writer_formats()
+  std::string format;        // a name of storage/writer_formats.cpp
   std::string source_split;  // of the source: "train", ...; "": everything
   int resize = 0;            // short side in pixels; 0: no resize
   int quality = 0;           // of JPEG, 1 to 100; 0: unchanged images keep their bytes

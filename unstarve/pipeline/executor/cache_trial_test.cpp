@@ -138,7 +138,7 @@ TEST_CASE("auto cache: the choice stays within the memory limit, and its memory 
                                                       : 0;
   const MemoryPlan& memory = run.execution.memory;
   CHECK(limit <= memory.cache + 4096);
-  CHECK(memory.batch * memory.most_batches + memory.worker + memory.larger_images + memory.read_ahead + memory.cache <=
+  CHECK(memory.batch * memory.max_batches + memory.worker + memory.larger_images + memory.read_ahead + memory.cache <=
         memory.limit);
   CHECK(memory.threads == 1);
 }

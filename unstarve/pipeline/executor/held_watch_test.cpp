@@ -57,7 +57,7 @@ Loader::Options with_notice(std::function<void(const std::string&)> on_notice) {
 // Takes batches until no further one is delivered; waits for batches in progress.
 std::vector<Batch> keep_all(Loader& loader) {
   std::vector<Batch> kept;
-  while (kept.size() < loader.execution().memory.most_batches) {
+  while (kept.size() < loader.execution().memory.max_batches) {
     kept.push_back(std::move(*loader.next()));
     REQUIRE(kept.size() < 1000);
   }

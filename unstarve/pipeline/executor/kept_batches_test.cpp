@@ -42,7 +42,7 @@ TEST_CASE("kept batches use the memory that the cache does not use, and return i
     const MemoryPlan plan = loader.execution().memory;
     const std::uint64_t room = share_of(loader, "cache").most;
     // Meanwhile the cache uses a part of the memory for these batches.
-    const std::size_t many = plan.most_batches + 5;
+    const std::size_t many = plan.max_batches + 5;
     REQUIRE(room > 9 * plan.batch);
     std::deque<Batch> kept;
     while (kept.size() < many) {
@@ -74,7 +74,7 @@ TEST_CASE("the notice to a consumer that holds all slots mentions the cache") {
     if (loader.wait(std::chrono::milliseconds(20))) kept.push_back(*loader.next());
     clock.advance(kHeldPatienceNs);
   }
-  CHECK(kept.size() > loader.execution().memory.most_batches);
+  CHECK(kept.size() > loader.execution().memory.max_batches);
   CHECK_THAT(notice, Catch::Contains("holds all " + std::to_string(kept.size()) + " batch buffers") &&
                          Catch::Contains(" MB in the cache; the next batch is made when it releases one"));
   CHECK(most_of(loader) <= kLimitMb * 1'000'000);

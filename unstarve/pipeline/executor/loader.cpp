@@ -44,7 +44,7 @@ SlotLayout slot_layout(const Run& run, const Device& device) {
 
 std::shared_ptr<Delivery> make_delivery(const Run& run, Device& device, bool grow) {
   const int prefetch = run.execution.prefetch;
-  SlotLimits limits{prefetch, 0, grow, run.execution.memory.most_batches, run.resources.cache_budget};
+  SlotLimits limits{prefetch, 0, grow, run.execution.memory.max_batches, run.resources.cache_budget};
   if (run.execution.tuned) limits.max_prefetch = std::max(prefetch, autotune::Limits().max_prefetch);
   const SlotLayout layout = slot_layout(run, device);
   if (!run.relaxed()) return std::make_shared<ExactDelivery>(run.run_order, layout, limits, device);
@@ -227,7 +227,7 @@ std::vector<MemoryShare> Loader::memory() const {
   const Resources& resources = s.run.resources;
   const std::uint64_t borrowed = s.delivery->borrowed_bytes();
   std::vector<MemoryShare> shares{{s.delivery->pinned() ? "batches, page-locked" : "batches",
-                                   s.delivery->memory_bytes(), plan.most_batches * plan.batch + borrowed}};
+                                   s.delivery->memory_bytes(), plan.max_batches * plan.batch + borrowed}};
   if (plan.limit > 0) {
     const std::uint64_t workers = static_cast<std::uint64_t>(s.executor.threads()) * plan.worker;
     shares.push_back({"workers", workers, workers});

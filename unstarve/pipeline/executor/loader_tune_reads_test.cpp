@@ -248,7 +248,7 @@ TEST_CASE("read-ahead does not start if the spec, a memory limit or the order ex
   const auto most_of = [&](const auto& change) {
     PipelineSpec spec = tuned_spec(8);
     change(spec);
-    return plan_run(spec, dataset, {2}).execution.most_read_ahead;
+    return plan_run(spec, dataset, {2}).execution.max_read_ahead;
   };
   CHECK(most_of([](PipelineSpec&) {}) == 64);
   CHECK(most_of([](PipelineSpec& spec) { spec.execution.read_ahead = 0; }) == 0);

@@ -128,12 +128,12 @@ TEST_CASE("tuning stays within the memory limit; threads and prefetched batches 
   const auto device = open_device("cpu");
   Loader loader(spec, dataset, *device, {{}, 4});
   const MemoryPlan& memory = loader.execution().memory;
-  CHECK(memory.most_threads * memory.worker + memory.most_batches * memory.batch <= memory.limit);
+  CHECK(memory.max_threads * memory.worker + memory.max_batches * memory.batch <= memory.limit);
   while (const auto batch = loader.next()) {
     std::uint64_t held = 0;
     for (const MemoryShare& share : loader.memory()) held += share.bytes;
     CHECK(held <= 24'000'000);
-    CHECK(loader.threads() <= memory.most_threads);
+    CHECK(loader.threads() <= memory.max_threads);
   }
   CHECK(most_threads(loader.profile()) > loader.execution().threads);
 }

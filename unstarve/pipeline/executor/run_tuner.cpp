@@ -32,7 +32,7 @@ RunTuner::RunTuner(const Run& run, Executor& executor, const Consumption& consum
   const ExecutionPlan& execution = run.execution;
   settings_ = {execution.threads, execution.prefetch, execution.read_ahead};
   periodic_.call = [this](std::int64_t now_ns) { tune(now_ns); };
-  if (execution.tuned || execution.most_read_ahead > 0) periodic_.due_ns = steady_clock().now_ns() + kFirstNs;
+  if (execution.tuned || execution.max_read_ahead > 0) periodic_.due_ns = steady_clock().now_ns() + kFirstNs;
   if (run.decode_balance) run.decode_balance->set_host_threads(execution.threads);
 }
 
@@ -47,7 +47,7 @@ autotune::Limits RunTuner::limits() const {
   limits.min_prefetch = std::min(execution.prefetch, limits.min_prefetch);
   if (execution.prefetch == 0) limits.max_prefetch = 0;
   limits.max_prefetch = std::max(limits.max_prefetch, execution.prefetch);
-  limits.max_read_ahead = execution.most_read_ahead;
+  limits.max_read_ahead = execution.max_read_ahead;
   // In relaxed order the readers decide which sample is next.
   limits.may_stop_read_ahead = requested.order == ExecutionOrder::kExact;
   if (!execution.tuned) {
@@ -57,9 +57,9 @@ autotune::Limits RunTuner::limits() const {
   }
   if (memory.limit > 0) {
     // The memory plan has divided the limit already, so each part is bounded.
-    limits.max_threads = std::min(limits.max_threads, memory.most_threads);
+    limits.max_threads = std::min(limits.max_threads, memory.max_threads);
     const int not_prefetched = static_cast<int>(memory.kept_batches) - memory.prefetch;
-    limits.max_prefetch = std::min(limits.max_prefetch, static_cast<int>(memory.most_batches) - not_prefetched);
+    limits.max_prefetch = std::min(limits.max_prefetch, static_cast<int>(memory.max_batches) - not_prefetched);
     limits.min_prefetch = std::min(limits.min_prefetch, limits.max_prefetch);
   } else {
     limits.byte_budget = kMemoryShare * static_cast<double>(read_machine_facts().memory_available_bytes);
@@ -99,7 +99,7 @@ void RunTuner::tune(std::int64_t now_ns) {
 void RunTuner::begin_read_ahead(double now_s) {
   try {
     // The ring of records does not grow, so it is sized for the most that tuning may choose.
-    if (executor_.begin_read_ahead(run_.execution.most_read_ahead)) return;
+    if (executor_.begin_read_ahead(run_.execution.max_read_ahead)) return;
     settings_.read_ahead = 0;              // the run ends, or the next call succeeds
   } catch (const std::exception& error) {  // the run continues without
     controller_->disable_read_ahead(now_s, fmt::format("cannot start {} reads in flight: {}",

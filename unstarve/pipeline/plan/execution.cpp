@@ -70,13 +70,13 @@ void resolve_read_ahead(const Plan& plan, ExecutionPlan& execution) {
   // read-ahead is in use from the start or never.
   const bool may_begin_later = requested.order == ExecutionOrder::kExact && memory.limit == 0;
   if (execution.read_ahead_tuned)
-    execution.most_read_ahead = reads > 0 ? reads : may_begin_later ? plan.facts.most_reads_in_flight : 0;
+    execution.max_read_ahead = reads > 0 ? reads : may_begin_later ? plan.facts.most_reads_in_flight : 0;
   if (reads == 0) {
     execution.read_ahead_reason = chosen_here
                                       ? "nothing to gain: the data are in memory or in the page cache, or unpacking "
                                         "them takes longer than reading"
                                       : "switched off by execution.read_ahead";
-    if (execution.most_read_ahead > 0)
+    if (execution.max_read_ahead > 0)
       execution.read_ahead_reason += "; starts during the run if workers wait for reads";
     return;
   }

@@ -27,7 +27,7 @@ struct ExecutionPlan {
   bool tuned = false;  // threads and prefetch are autotuned
   int read_ahead = 0;  // reads in flight
   bool read_ahead_tuned = false;
-  int most_read_ahead = 0;  // maximum for the autotuner
+  int max_read_ahead = 0;  // maximum for the autotuner
   std::string read_ahead_reason{};
   MemoryPlan memory{};
   CacheRoom cache{};

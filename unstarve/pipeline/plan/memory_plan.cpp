@@ -96,7 +96,7 @@ MemoryPlan plan_memory(const MemoryNeeds& needs) {
   plan.cache = std::min(needs.cache, left);
   left -= plan.cache;
   plan.kept_batches = slots(plan.prefetch);
-  plan.most_batches = plan.kept_batches + left / std::max<std::uint64_t>(needs.batch, 1);
+  plan.max_batches = plan.kept_batches + left / std::max<std::uint64_t>(needs.batch, 1);
   return plan;
 }
 
@@ -117,17 +117,17 @@ std::uint64_t limit_for_larger_image(MemoryNeeds needs, std::uint64_t bytes) {
 }
 
 void leave_room_for_threads(MemoryPlan& plan) {
-  const std::uint64_t batches = (plan.most_batches - plan.kept_batches) / 2;
-  plan.most_threads = plan.threads + static_cast<int>(std::min<std::uint64_t>(
-                                         1024, batches * plan.batch / std::max<std::uint64_t>(plan.worker, 1)));
-  plan.most_batches -= batches;
+  const std::uint64_t batches = (plan.max_batches - plan.kept_batches) / 2;
+  plan.max_threads = plan.threads + static_cast<int>(std::min<std::uint64_t>(
+                                        1024, batches * plan.batch / std::max<std::uint64_t>(plan.worker, 1)));
+  plan.max_batches -= batches;
 }
 
 std::string explain(const MemoryPlan& plan) {
   if (plan.limit == 0) return {};
   std::string text =
       fmt::format("limit {:.1f} MB: {} to {} batches of {:.1f}, {} threads of {:.1f}, larger images {:.1f}",
-                  megabytes(plan.limit), plan.kept_batches, plan.most_batches, megabytes(plan.batch), plan.threads,
+                  megabytes(plan.limit), plan.kept_batches, plan.max_batches, megabytes(plan.batch), plan.threads,
                   megabytes(plan.worker), megabytes(plan.larger_images));
   if (plan.device > 0) text += fmt::format(", on the device {:.1f}", megabytes(plan.device));
   if (plan.read_ahead > 0) text += fmt::format(", records read ahead {:.1f}", megabytes(plan.read_ahead));

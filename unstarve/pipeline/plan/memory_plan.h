@@ -56,8 +56,8 @@ struct MemoryPlan {
   std::uint64_t read_ahead = 0;  // 0: no read-ahead
   std::uint64_t cache = 0;
   std::size_t kept_batches = 0;  // initial slots
-  std::size_t most_batches = 0;  // maximum of slots; 0: no limit
-  int most_threads = 0;          // maximum of autotuned threads; 0: no limit
+  std::size_t max_batches = 0;   // maximum of slots; 0: no limit
+  int max_threads = 0;           // maximum of autotuned threads; 0: no limit
 };
 
 [[nodiscard]] MemoryPlan plan_memory(const MemoryNeeds& needs);

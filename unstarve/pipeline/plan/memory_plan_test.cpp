@@ -32,7 +32,7 @@ MemoryNeeds needs(std::uint64_t limit) {
 }
 
 std::uint64_t sum(const MemoryPlan& plan) {
-  return static_cast<std::uint64_t>(plan.threads) * plan.worker + plan.device + plan.most_batches * plan.batch +
+  return static_cast<std::uint64_t>(plan.threads) * plan.worker + plan.device + plan.max_batches * plan.batch +
          plan.larger_images + plan.read_ahead + plan.cache;
 }
 
@@ -47,7 +47,7 @@ TEST_CASE("the parts of a memory limit never exceed it, and equal the requiremen
       CHECK(plan.threads == 4);
       CHECK(plan.prefetch >= 1);
       CHECK(plan.kept_batches == static_cast<std::size_t>(plan.prefetch) + 2);
-      CHECK(plan.most_batches >= plan.kept_batches);
+      CHECK(plan.max_batches >= plan.kept_batches);
       CHECK((plan.read_ahead == 0 || plan.read_ahead >= 8 * kMb));
       if (limit > 2000 * kMb && cache < 1000 * kMb) {
         CHECK(plan.cache == cache);
@@ -123,7 +123,7 @@ TEST_CASE("without a limit the plan equals the requirements") {
   const MemoryPlan plan = plan_memory(needs(0));
   CHECK(plan.cache == 1000 * kMb);
   CHECK(plan.prefetch == 4);
-  CHECK(plan.most_batches == 0);
+  CHECK(plan.max_batches == 0);
   CHECK(explain(plan).empty());
 }
 
@@ -149,7 +149,7 @@ TEST_CASE("a ring that may grow needs one slot in addition to the prefetched one
   const MemoryPlan least = plan_memory(plain);
   CHECK(least.prefetch == 1);
   CHECK(least.kept_batches == 2);
-  CHECK(least.most_batches == 2);
+  CHECK(least.max_batches == 2);
   plain.limit = 39 * kMb;
   CHECK_THROWS_WITH(plan_memory(plain), Catch::Contains("expected at least 40: 2 batches of 10.0 MB and 4 threads"));
   plain.limit = 70 * kMb;
@@ -205,7 +205,7 @@ TEST_CASE("a limit with room for two batches is enough for a loop that holds one
   const auto expected = run(spec, dataset, {{}, 2});
   spec.execution.memory_limit_mb = 8;
   Loader loader(spec, dataset, *device, {{}, 2, true});
-  REQUIRE(loader.execution().memory.most_batches == 2);
+  REQUIRE(loader.execution().memory.max_batches == 2);
   CHECK_THROWS_WITH(Loader(spec, dataset, *device, {{}, 2}), Catch::Contains(": 3 batches"));
   std::vector<Seen> seen;
   std::optional<Batch> held;
@@ -223,7 +223,7 @@ TEST_CASE("a consumer that holds all batches of the limit waits until it release
     PipelineSpec spec = limited_spec(6);
     spec.execution.order = order;
     Loader loader(spec, dataset, *device, {{}, 1, true});
-    const std::size_t most = loader.execution().memory.most_batches;
+    const std::size_t most = loader.execution().memory.max_batches;
     REQUIRE(most >= 3);
     REQUIRE(most < 45);
     std::vector<Batch> kept;
