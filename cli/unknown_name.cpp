@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "command.h"
+#include "unstarve/core/suggestion.h"
 
 namespace unstarve::cli {
 namespace {
@@ -31,7 +32,7 @@ std::vector<std::string_view> nearest(std::string_view word, const std::vector<s
   std::size_t least = std::max<std::size_t>(word.size() / 3, 1);
   std::vector<std::string_view> found;
   for (const std::string_view name : names) {
-    const std::size_t distance = spelling_distance(word, name);
+    const std::size_t distance = edit_distance(word, name);
     if (distance > least) continue;
     if (distance < least) found.clear();
     least = distance;
@@ -71,22 +72,6 @@ std::string unknown_name(std::span<const std::string_view> words) {
     return describe(fmt::format("{} has no option", command.name), name, options);
   }
   return "";
-}
-
-std::size_t spelling_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> two_before(b.size() + 1), before(b.size() + 1), now(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) now[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    two_before.swap(before);
-    before.swap(now);
-    now[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        now[j] = std::min(now[j], two_before[j - 2] + 1);
-    }
-  }
-  return now[b.size()];
 }
 
 }  // namespace unstarve::cli

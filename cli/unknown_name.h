@@ -13,8 +13,4 @@ namespace unstarve::cli {
 // the most similar names. Lists the commands if `words` is empty. Returns "" if every name is known.
 [[nodiscard]] std::string unknown_name(std::span<const std::string_view> words);
 
-// Optimal string alignment distance (Damerau 1964): the number of insertions, deletions, replacements and swaps of
-// neighbouring letters that turn `a` into `b`.
-[[nodiscard]] std::size_t spelling_distance(std::string_view a, std::string_view b);
-
 }  // namespace unstarve::cli

@@ -8,24 +8,26 @@
 #include <ranges>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace unstarve {
 
-// Insertions, removals and replacements of characters that turn `a` into `b`.
+// Insertions, removals and replacements of characters, and swaps of neighbours, that turn `a` into `b`:
+// the optimal string alignment distance (Damerau 1964).
 [[nodiscard]] inline std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);  // distances of the first characters of `a` to all beginnings of `b`
-  std::iota(row.begin(), row.end(), 0);
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+  std::vector<std::size_t> two_before(b.size() + 1), before(b.size() + 1), now(b.size() + 1);
+  std::iota(now.begin(), now.end(), 0);
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    two_before.swap(before);
+    before.swap(now);
+    now[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      now[j] = std::min({before[j] + 1, now[j - 1] + 1, before[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], two_before[j - 2] + 1);
     }
   }
-  return row.back();
+  return now[b.size()];
 }
 
 // ". Did you mean 'size'?", or "" if more than a third of the characters of every known name differ.
