@@ -148,6 +148,13 @@ class StageSampler {
 };
 
 // One benchmark: first_step(), warm_up(), measure(), result().
+// Of loader, copies and accelerator together.
+struct JointRuns {
+  std::int64_t samples = 0, wall_ns = 0;
+  double cpu_ns = 0;
+  std::vector<double> wait, cores, busy;  // of each round; `cores`: of the loader alone
+};
+
 class BenchRun {
  public:
   BenchRun(const BenchOptions& options, const Progress& progress)
@@ -205,9 +212,9 @@ class BenchRun {
 
   BenchResult result() {
     for (StepParts& step : result_.steps) step.begin_ns -= static_cast<std::int64_t>(begin_s_ * 1e9);
-    figures().data_wait = median(wait_);
-    figures().utilisation = median(busy_);
-    figures().loader_cores = median(cores_);
+    figures().data_wait = median(joint_.wait);
+    figures().utilisation = median(joint_.busy);
+    figures().loader_cores = median(joint_.cores);
     result_.seconds = elapsed();
     core_users_.finish(figures());
     result_.verdict = judge_bench(figures());
@@ -232,7 +239,7 @@ class BenchRun {
     measure_part("loader alone", rates.loader, [&] {
       const CpuSplit::LoaderScope cpus(rig_->cpu_split());
       LoaderRate alone = loader_rate(pipeline, dataset_, rig_->device(), slice * kLoaderShare);
-      cores_.push_back(alone.cores_busy);
+      joint_.cores.push_back(alone.cores_busy);
       figures().stages = std::move(alone.stages);
       return alone.samples_per_s;
     });
@@ -267,12 +274,12 @@ class BenchRun {
       const StageSampler sampler(rig_->loader(), begin_s_, result_.stages);
       return rig_->run(std::max(seconds - untimed, seconds / 2), 1, &result_.steps, result_.step_s < seconds);
     }();
-    together_cpu_ns_ += static_cast<double>(process_cpu_ns() - cpu_before);
+    joint_.cpu_ns += static_cast<double>(process_cpu_ns() - cpu_before);
     if (rig_->trainer()) rig_->trainer()->enable_timing(false);
-    wait_.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
-    busy_.push_back(std::min(1.0, block.utilisation()));
-    together_samples_ += block.samples;
-    together_ns_ += block.wall_ns;
+    joint_.wait.push_back(static_cast<double>(block.wait_ns) / static_cast<double>(block.wall_ns));
+    joint_.busy.push_back(std::min(1.0, block.utilisation()));
+    joint_.samples += block.samples;
+    joint_.wall_ns += block.wall_ns;
     return block.samples_per_s();
   }
 
@@ -280,10 +287,10 @@ class BenchRun {
   void set_profile() {
     Profile& profile = result_.profile;
     profile = rig_->loader().profile();
-    profile.wall_ns = together_ns_;
-    profile.samples = together_samples_;
+    profile.wall_ns = joint_.wall_ns;
+    profile.samples = joint_.samples;
     profile.batches = static_cast<std::int64_t>(result_.steps.size());
-    profile.cpu_cores_busy = together_cpu_ns_ / static_cast<double>(together_ns_);
+    profile.cpu_cores_busy = joint_.cpu_ns / static_cast<double>(joint_.wall_ns);
     profile.step = summarise(result_.steps);
     profile.utilisation = utilisation_over_time(result_.steps, rig_->nominal_step_ns());
   }
@@ -297,10 +304,7 @@ class BenchRun {
   std::optional<CopyMeter> copies_;
   double begin_s_ = 0;  // of the warm-up; 0: before it
   BenchResult result_;
-  // Of each round's joint run.
-  std::vector<double> wait_, cores_, busy_;
-  std::int64_t together_samples_ = 0, together_ns_ = 0;
-  double together_cpu_ns_ = 0;
+  JointRuns joint_;
 };
 
 }  // namespace

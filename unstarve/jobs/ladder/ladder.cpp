@@ -59,6 +59,13 @@ double early_loss(const Settings& settings, const std::shared_ptr<const Dataset>
   return sum / static_cast<double>(steps - steps / 2);
 }
 
+// What the next step is compared with.
+struct CurrentSettings {
+  std::unique_ptr<Subject> subject;
+  MeasuredStep step;
+  bool in_process = false;
+};
+
 class LadderRun {
  public:
   LadderRun(const LadderOptions& options, std::shared_ptr<const Dataset> dataset, const Progress& progress)
@@ -83,8 +90,8 @@ class LadderRun {
     recorder_.report("plain settings");
     choose_batch();
     tuned_ = defaults_;
-    current_ = subjects_.build(base_, false);
-    base_time_ = subjects_.time_of(*current_);
+    current_.subject = subjects_.build(base_, false);
+    base_time_ = subjects_.time_of(*current_.subject);
     announce_time();
     const double weight = static_cast<double>(steps.size()) + kFinalWeight;
     enter_base(std::min(2.0, options_.seconds / weight / 4));
@@ -93,7 +100,7 @@ class LadderRun {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       int left = 0;
       for (std::size_t j = i; j < steps.size(); ++j)
-        left += steps[j].not_applicable(context_, current_->settings()).empty();
+        left += steps[j].not_applicable(context_, current_.subject->settings()).empty();
       try_step(steps[i], left);
     }
     recorder_.recorded("tuned settings compared with defaults", [&] { choose_winner(); });
@@ -158,7 +165,7 @@ class LadderRun {
   // does not fit, the entry is undecided.
   std::optional<double> plan(const LadderStep& step, int left, const SideTime& other, double build_s,
                              LedgerEntry& entry) {
-    const SideTime current = subjects_.time_of(*current_);
+    const SideTime current = subjects_.time_of(*current_.subject);
     const double batches = step.affects_learning ? kLossBatches * std::max(current.step_s, other.step_s) : 0;
     const double needed = build_s + pairs_time(current, other, kMinPairs, kShortestBlock) +
                           (step.affects_learning ? 2 * (subjects_.longest_s() + batches) : 0);
@@ -177,21 +184,21 @@ class LadderRun {
 
   void enter_base(double seconds) {
     Block block;
-    recorder_.recorded("plain settings", [&] { block = current_->run(seconds, kBaseSteps - 1); });
+    recorder_.recorded("plain settings", [&] { block = current_.subject->run(seconds, kBaseSteps - 1); });
     LedgerEntry entry;
     entry.name = "plain settings";
     entry.verdict = Verdict::kBase;
     entry.batch = base_.pipeline.batch.size;
-    entry.memory_bytes = current_->first().memory_bytes;
+    entry.memory_bytes = current_.subject->first().memory_bytes;
     entry.step_ms = block.step_ms();
     entry.samples_per_s = block.samples_per_s();
-    current_step_ = measured_step(block);
+    current_.step = measured_step(block);
     result_.ledger.entries.push_back(entry);
   }
 
   // Tries one step; `left` steps that apply, this one included, share the time that is left.
   void try_step(const LadderStep& step, int left) {
-    const Settings before = current_->settings();
+    const Settings before = current_.subject->settings();
     enter(step, before, [&](LedgerEntry& entry) { measure(step, left, before, entry); });
   }
 
@@ -240,14 +247,15 @@ class LadderRun {
 
   void measure(const LadderStep& step, int left, const Settings& before, LedgerEntry& entry) {
     const double begin = recorder_.elapsed();
-    const std::optional<double> budget = plan(step, left, subjects_.time_of(*current_), subjects_.longest_s(), entry);
+    const std::optional<double> budget =
+        plan(step, left, subjects_.time_of(*current_.subject), subjects_.longest_s(), entry);
     if (!budget) return;
     const std::vector<Candidate> candidates = step.candidates(context_, before);
     // The two sides of a comparison differ in their settings only: both have processes of their own, or none.
     in_process_ = in_process_ || SubjectBuilder::needs_process(candidates.front().settings);
-    if (in_process_ && !current_in_process_) {
-      current_ = build(before, true);
-      current_in_process_ = true;
+    if (in_process_ && !current_.in_process) {
+      current_.subject = build(before, true);
+      current_.in_process = true;
     }
     Candidate best;
     std::unique_ptr<Subject> other = fastest(candidates, *budget * kScanShare, best);
@@ -256,10 +264,10 @@ class LadderRun {
     if (!rest) return;
     entry.batch = best.settings.pipeline.batch.size;
     entry.memory_bytes = other->first().memory_bytes;
-    entry.predicted = predict_candidate(current_->profile(), current_step_, context_, before, best.settings);
+    entry.predicted = predict_candidate(current_.subject->profile(), current_.step, context_, before, best.settings);
 
     const double loss_time = step.affects_learning ? *budget * kLossShare : 0;
-    const BlockComparison comparison = compare(*current_, *other,
+    const BlockComparison comparison = compare(*current_.subject, *other,
                                                {std::min(*budget - (recorder_.elapsed() - begin), *rest) - loss_time,
                                                 kMinPairs,
                                                 {"settings so far", "with the step"}});
@@ -272,8 +280,8 @@ class LadderRun {
     apply_measured(step, entry, before, best.settings, tuned_);
     entry.reason = comparison.with_drift(std::move(entry.reason));
     if (entry.verdict != Verdict::kKept) return;
-    current_ = std::move(other);
-    current_step_ = comparison.step_b;
+    current_.subject = std::move(other);
+    current_.step = comparison.step_b;
   }
 
   // Runs a short block of each candidate and returns the fastest.
@@ -346,7 +354,7 @@ class LadderRun {
   // The tuned settings win only if they are proven to be faster than the defaults.
   void choose_winner() {
     result_.winner = options_.defaults;
-    current_.reset();  // frees its memory before two others are built
+    current_.subject.reset();  // frees its memory before two others are built
     if (tuned_ == defaults_) return;
     recorder_.report("tuned settings compared with defaults");
     const bool in_process = SubjectBuilder::needs_process(defaults_) || SubjectBuilder::needs_process(tuned_);
@@ -367,9 +375,7 @@ class LadderRun {
   Settings tuned_;            // the defaults with what was measured: apply_measured()
   SideTime base_time_;
   double missing_s_ = 0;  // that steps needed which did not fit
-  std::unique_ptr<Subject> current_;
-  MeasuredStep current_step_;
-  bool current_in_process_ = false;
+  CurrentSettings current_;
   bool in_process_ = false;  // the following comparisons run in processes of their own
   LadderResult result_;
 };
