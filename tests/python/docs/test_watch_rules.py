@@ -19,7 +19,7 @@ def test_the_guides_have_the_source_of_every_threshold():
 def test_the_guides_have_the_rules_with_their_thresholds():
     names = re.findall(r"^RULE\((\w+)\)", (ROOT / "unstarve/diagnose/rules/rule_table.inl").read_text(), re.MULTILINE)
     rules = {}
-    for path in [*(ROOT / "unstarve/diagnose/rules").glob("*.cpp"),
+    for path in [*(ROOT / "unstarve/diagnose/rules").rglob("*.cpp"),
                  *(ROOT / "unstarve/diagnose/trace_rules").glob("*.cpp")]:
         for symbol, strings in re.findall(r"\nconst Rule (k\w+)\{((?:\s*\"[^\"]*\",?)+)", path.read_text()):
             name, threshold = re.search(r"\"([^\"]*)\",((?:\s*\"[^\"]*\")+)", strings).groups()
