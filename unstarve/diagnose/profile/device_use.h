@@ -88,6 +88,7 @@ struct RuntimeUse {
   CallUse launches, copies, synchronisations,
       allocations;  // allocations: of device and pinned memory, and their release
   double other_s = 0;
+  double module_loading_s = 0;  // of CUDA modules and functions that are loaded when they are first used; CUPTI only
   double median_kernel_s = 0;
   std::int64_t kernels = 0;
 };

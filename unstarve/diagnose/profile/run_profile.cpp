@@ -88,7 +88,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(DeviceUse, index, name, compute_capability, m
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CopyUse, direction, host_memory, count, tiny, bytes, seconds, overlapped_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CallUse, count, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RuntimeUse, launches, copies, synchronisations, allocations, other_s,
-                                   median_kernel_s, kernels)
+                                   module_loading_s, median_kernel_s, kernels)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(IdleUse, loader_s, checkpoint_s, logging_s, allocation_s, synchronisation_s,
                                    launch_s)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NamedTime, name, count, seconds)
@@ -196,6 +196,8 @@ void upgrade(nlohmann::json& json) {
   if (json.contains("machine")) with(json.at("machine"), {"cores"}, nlohmann::json::array());
   if (json.contains("trace") && json.at("trace").is_object() && json.at("trace").contains("arithmetic"))
     with(json.at("trace").at("arithmetic"), {"misaligned_16"}, 0);
+  if (json.contains("trace") && json.at("trace").is_object() && json.at("trace").contains("runtime"))
+    with(json.at("trace").at("runtime"), {"module_loading_s"}, 0);
   if (json.contains("timeline")) {
     with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
          nlohmann::json::array());

@@ -162,6 +162,9 @@ TEST_CASE("what a trace shows is the same after JSON") {
   std::string without_sizes = json;  // the same
   without_sizes.replace(without_sizes.find("misaligned_16"), 13, "something");
   CHECK(run_profile_from_json(without_sizes, "x").trace->arithmetic.misaligned_16 == 0);
+  std::string without_loading = json;
+  without_loading.replace(without_loading.find("module_loading_s"), 16, "something");
+  CHECK(run_profile_from_json(without_loading, "x").trace->runtime.module_loading_s == 0);
   for (const WindowSpan& span : {WindowSpan{1, 0}, WindowSpan{0, -1}, WindowSpan{0, 0, StepActivity{9}}}) {
     RunProfile broken = profile;
     broken.trace->window.spans[0] = span;

@@ -44,17 +44,15 @@ Changes how_to_record(const TraceUse& trace) {
       "record 10 steps, each inside of jax.profiler.StepTraceAnnotation(\"train\", step_num=step)"};
 }
 
-// How the speed changed while steps were measured; empty: it did not. The halves of a trace differ by 5 %, more than
-// their 95 % interval; of a watched program, which a shared machine disturbs more, eighths differ by half.
+// How the speed changed while steps were measured; empty: it did not. Parts of a trace differ as in block_bootstrap.h;
+// of a watched program, which a shared machine disturbs more, eighths differ by half.
 std::string change_of_speed(const TraceUse& trace) {
   std::vector<double> seconds;
   for (const TraceStep& step : trace.steps)
     if (step.seconds > 0) seconds.push_back(step.seconds);
-  if (trace.format == "CUPTI" || !drifts(thinned(seconds))) return "";
-  const std::span<const double> all(seconds);
-  const std::size_t half = all.size() / 2;
-  return fmt::format("the mean step takes {:.1f} ms in the first half of the trace and {:.1f} ms in the second one",
-                     1e3 * mean_of(all.first(half)), 1e3 * mean_of(all.subspan(half)));
+  if (trace.format == "CUPTI") return "";
+  const std::optional<Drift> drift = drift_of(thinned(seconds));
+  return drift ? to_text(*drift) : "";
 }
 std::string change_of_speed(const RunProfile& profile) {
   constexpr std::size_t kParts = 8, kFewest = 16;  // steps of each part
@@ -122,7 +120,7 @@ std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
 
 const Rule kFewSteps{"few-steps",
                      "there are fewer than 5 steps after the first one, the profiler reports that it took 3 % of the "
-                     "time, or events were left out; or the mean steps of the halves of a trace differ by 5 % and more "
+                     "time, or events were left out; or the mean steps of parts of a trace differ by 5 % and more "
                      "than by chance; or the median steps of eighths of a watched run differ by half, and "
                      "slowing-steps, growing-memory and other programs do not explain it",
                      find_few_steps, false, false};

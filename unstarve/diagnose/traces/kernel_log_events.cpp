@@ -57,6 +57,8 @@ MemoryKind cupti_memory(std::uint8_t kind) {
 
 // Whether CUPTI itself takes this time of the program. Compilation and loading of modules are the program's; buffers
 // are flushed (1) mostly by the thread that records, which delays nothing.
+// Runtime-triggered loading of modules, and lazy loading of functions.
+bool loads_module(std::uint8_t kind) { return kind == 4 || kind == 5; }
 bool is_of_cupti(std::uint8_t kind) { return kind == 2 || kind == 3 || kind == 7 || kind == 8; }
 
 std::string demangled(const std::string& name) {
@@ -239,6 +241,12 @@ class KernelLogEvents {
         break;
       }
       case KernelLogKind::kOverhead:
+        if (loads_module(entry.detail)) {
+          event.activity = TraceActivity::kModuleLoading;
+          event.name = events_.name_id("module loading");
+          event.lane = events_.lane_id("CUDA modules");
+          break;
+        }
         if (!is_of_cupti(entry.detail)) return;
         event.activity = TraceActivity::kOverhead;
         event.name = events_.name_id("CUPTI");

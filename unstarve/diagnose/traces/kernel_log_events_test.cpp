@@ -324,6 +324,7 @@ TEST_CASE("time that CUPTI itself takes") {
   TraceEvents events;
   (void)read_kernel_log(log.bytes(), "x", events);
   CHECK(reduce_trace(events).overhead_s == Approx(0.005));
+  CHECK(reduce_trace(events).runtime.module_loading_s == Approx(0.06));
   // With steps, only that within them: from 1012 ms.
   LogBytes early = two_windows();
   early.overhead(2, 1000, 1035);
