@@ -206,9 +206,9 @@ TEST_CASE("an invalid sample is reported and its neighbours are read") {
              Catch::Contains("member 'cls': neither a class number"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", "{")), Catch::Contains("not JSON"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.JPG", "y")), Catch::Contains("duplicate member 'jpg'"));
-  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "99999999")), Catch::Contains("no class number"));
+  CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.cls", "99999999")), Catch::Contains("not a class number"));
   CHECK_THAT(middle(TarText().file("5.jpg", "x").file("5.json", R"({"label": 18446744073709551615})")),
-             Catch::Contains("no class number"));
+             Catch::Contains("not a class number"));
   for (const char* const member : {"5.cls", "5.json", "5.txt"})
     CHECK_THAT(middle(TarText().file("5.jpg", "x").file(member, "-1")),
                Catch::Contains("label -1 is not a class number; expected 0 to 1048575"));
