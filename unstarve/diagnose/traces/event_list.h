@@ -30,10 +30,10 @@ enum class TraceActivity : std::uint8_t {
   kCheckpoint,
   kLogging,
   kOperator,
-  kStep,           // a step that the profiler was informed of
-  kPossibleStep,   // a range whose name suggests a step; used if there is no kStep
-  kOverhead,       // of the profiler
-  kModuleLoading,  // of code for the accelerator, when it is first used
+  kStep,          // a step that the profiler was informed of
+  kPossibleStep,  // a range whose name suggests a step; used if there is no kStep
+  kOverhead,      // of the profiler
+  kModuleLoad,    // of code for the accelerator, when it is first used
 };
 
 struct TraceEvent {

@@ -242,7 +242,7 @@ class KernelLogEvents {
       }
       case KernelLogKind::kOverhead:
         if (loads_module(entry.detail)) {
-          event.activity = TraceActivity::kModuleLoading;
+          event.activity = TraceActivity::kModuleLoad;
           event.name = events_.name_id("module loading");
           event.lane = events_.lane_id("CUDA modules");
           break;

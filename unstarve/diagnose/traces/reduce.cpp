@@ -286,7 +286,7 @@ class Reduction {
     for (const TraceEvent& event : events_) {
       if (event.activity == TraceActivity::kOverhead)
         use_.overhead_s += seconds_of(windows_.overlap(event.begin_ns, event.end_ns));
-      if (event.activity == TraceActivity::kModuleLoading)
+      if (event.activity == TraceActivity::kModuleLoad)
         use_.runtime.module_loading_s += seconds_of(windows_.overlap(event.begin_ns, event.end_ns));
       if (!windows_.contains(event.begin_ns)) continue;
       const double seconds = seconds_of(event.end_ns - event.begin_ns);
