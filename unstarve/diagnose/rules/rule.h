@@ -34,6 +34,7 @@ struct RunFinding {
   GainPrediction gain;   // predicted throughput after the change, relative to now
   Changes changes{};     // for all libraries; empty: `change` applies to all
   Confidence confidence = Confidence::kMedium;
+  bool ends_run = false;  // if it continues, the run ends: before all others, whatever time it takes
 };
 
 struct Rule {

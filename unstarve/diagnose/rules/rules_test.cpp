@@ -304,6 +304,10 @@ TEST_CASE("memory that grows") {
   for (int i = 0; i < 250; ++i) profile.steps.seconds.push_back(i < 100 ? 0.01 : 0.02);
   CHECK(findings_of(profile)[0].lost == Approx(1 - 0.01 / 0.0175));
   profile.steps = {};
+  CHECK(findings_of(profile)[0].ends_run);  // from 380 to 640 MB
+  RunProfile slow_growth = profile;
+  for (double& bytes : slow_growth.timeline.resident_bytes) bytes = 5e8 + bytes / 2;
+  CHECK_FALSE(findings_of(slow_growth)[0].ends_run);
   for (double& bytes : profile.timeline.resident_bytes) bytes = std::min(bytes, 5e8);  // a cache that is full
   CHECK(found(profile) == Names{});
   for (double& bytes : profile.timeline.resident_bytes) bytes = 5e8;

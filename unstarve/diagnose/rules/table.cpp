@@ -51,7 +51,9 @@ std::vector<RunFinding> findings_of(const RunProfile& profile) {
   };
   apply(false);
   apply(true);
-  std::ranges::stable_sort(findings, [](const RunFinding& a, const RunFinding& b) { return a.lost > b.lost; });
+  std::ranges::stable_sort(findings, [](const RunFinding& a, const RunFinding& b) {
+    return a.ends_run != b.ends_run ? a.ends_run : a.lost > b.lost;
+  });
   return findings;
 }
 

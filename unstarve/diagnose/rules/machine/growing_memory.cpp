@@ -14,6 +14,7 @@ namespace unstarve {
 namespace {
 
 constexpr std::size_t kParts = 5;
+constexpr double kFast = 0.5;  // growth, as a share of the memory after the first fifth
 
 // The gain, at least: the kernel needs time for new pages, and steps may have become slower. How much slower code
 // is in fresh memory, and how long the memory suffices, is unknown.
@@ -62,6 +63,8 @@ std::optional<RunFinding> find_growing_memory(const RunProfile& profile) {
       "tf.function, because each new Python number adds a graph",
       "keep numbers, not arrays: append jax.device_get(loss); do not call jax.jit inside of the step, because each new "
       "function adds a compiled program"};
+  finding.ends_run = growth >= kFast * mean[1];
+  if (finding.ends_run) finding.evidence += "; the run ends when the memory is full";
   const double gain = least_gain(profile);
   finding.lost = 1 - 1 / gain;
   if (gain >= 1.01)

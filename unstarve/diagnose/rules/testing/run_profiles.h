@@ -42,15 +42,18 @@ inline void delay_all(RunProfile& profile, double run_delay_s) {
 inline std::set<std::string> found(const RunProfile& profile) {
   std::set<std::string> names;
   double lost = 1;
+  bool ends_run = true;
   for (const RunFinding& finding : findings_of(profile)) {
     CHECK_FALSE(finding.title.empty());
     CHECK_FALSE(finding.evidence.empty());
     CHECK_FALSE(finding.change.empty());
     CHECK(finding.lost >= 0);
-    CHECK(finding.lost <= lost);  // most lost time first
+    CHECK(ends_run >= finding.ends_run);        // first what ends the run
+    CHECK((finding.lost <= lost || ends_run));  // then most lost time first
     CHECK((finding.gain.gain == 0 || finding.gain.gain >= 1));
     CHECK((!finding.gain.known() || (finding.gain.low <= finding.gain.gain && finding.gain.gain <= finding.gain.high)));
     lost = finding.lost;
+    ends_run = finding.ends_run;
     names.insert(finding.rule);
   }
   return names;
