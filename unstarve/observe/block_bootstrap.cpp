@@ -188,8 +188,6 @@ std::optional<Drift> drift_of(std::span<const double> seconds) {
   return std::nullopt;
 }
 
-bool drifts(std::span<const double> seconds) { return drift_of(seconds).has_value(); }
-
 std::string to_text(const Drift& drift) {
   return fmt::format("steps of part {} of {} take {:.3g} s on average, those of part {} {:.3g} s", drift.slowest,
                      drift.parts, drift.slowest_s, drift.fastest, drift.fastest_s);

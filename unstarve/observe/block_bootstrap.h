@@ -29,7 +29,6 @@ struct Drift {
 // same variation within its parts do in 99.5 % of the cases. Nothing if the run is steady, if it has fewer than 48
 // values, or if its values depend on each other for too long to know; or if some are not positive.
 [[nodiscard]] std::optional<Drift> drift_of(std::span<const double> seconds);
-[[nodiscard]] bool drifts(std::span<const double> seconds);
 // "steps of part 3 of 8 take 0.006 s on average, those of part 1 0.020 s"
 [[nodiscard]] std::string to_text(const Drift& drift);
 

@@ -30,7 +30,7 @@ struct RunFinding {
   std::string title;     // the cause, in one sentence
   std::string evidence;  // the figures that show it
   std::string change;    // what to do; findings_of() selects it from `changes` if a rule leaves it empty
-  double lost = 0;       // share of the run that the cause takes at most, 0..1: the order of the findings
+  double lost = 0;       // share of the run that the cause takes at most, 0..1: their order after `ends_run`
   GainPrediction gain;   // predicted throughput after the change, relative to now
   Changes changes{};     // for all libraries; empty: `change` applies to all
   Confidence confidence = Confidence::kMedium;
