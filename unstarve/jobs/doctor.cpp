@@ -34,14 +34,17 @@ std::vector<Fact> describe(const DoctorFacts& facts) {
   if (!build.libtorch_cpu.empty()) libtorch += ", operators for " + build.libtorch_cpu;
   std::string python;
   if (!facts.python.interpreter.empty()) python = fmt::format("{}, {}", facts.python.version, facts.python.interpreter);
-  return {{"unstarve", build.version},
-          {"compiler", build.compiler},
-          {"libtorch", libtorch},
-          {"Arrow, for Parquet", build.arrow.empty() ? "none" : build.arrow},
-          {"CUDA", facts.devices.cuda_in_build ? facts.devices.cuda_runtime : "none"},
-          {"driver for CUDA", facts.devices.driver},
-          {"Python", python},
-          {"Pillow", pillow_text(facts.python)}};
+  std::vector<Fact> all{{"unstarve", build.version},
+                        {"compiler", build.compiler},
+                        {"libtorch", libtorch},
+                        {"Arrow, for Parquet", build.arrow.empty() ? "none" : build.arrow},
+                        {"CUDA", facts.devices.cuda_in_build ? facts.devices.cuda_runtime : "none"},
+                        {"driver for CUDA", facts.devices.driver},
+                        {"Python", python},
+                        {"Pillow", pillow_text(facts.python)}};
+  for (const PythonLibrary& library : facts.python.libraries)
+    all.push_back({library.name, fmt::format("{}, {}", library.version, library.instructions)});
+  return all;
 }
 
 std::string link_text(const GpuState& gpu) {
@@ -124,11 +127,14 @@ nlohmann::json json_of(const GpuStates& states) {
 
 nlohmann::json json_of(const PythonFacts& python) {
   if (python.interpreter.empty()) return {};
-  return {{"interpreter", python.interpreter},
-          {"version", python.version},
-          {"pillow", text_or_null(python.pillow)},
-          {"pillow_simd", python.pillow_simd},
-          {"pillow_turbo", python.pillow_turbo}};
+  nlohmann::json libraries = nlohmann::json::array();
+  for (const PythonLibrary& library : python.libraries) {
+    libraries.push_back(
+        {{"name", library.name}, {"version", library.version}, {"instructions", text_or_null(library.instructions)}});
+  }
+  return {{"interpreter", python.interpreter},     {"version", python.version},
+          {"pillow", text_or_null(python.pillow)}, {"pillow_simd", python.pillow_simd},
+          {"pillow_turbo", python.pillow_turbo},   {"libraries", std::move(libraries)}};
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "unstarve/device/device.h"
 #include "unstarve/device/nvml.h"
@@ -24,13 +25,23 @@ struct BuildFacts {
   std::string arrow_problem;     // why Arrow cannot be loaded by a build with Parquet support; else empty
 };
 
+// A Python library whose code exists once per instruction set.
+struct PythonLibrary {
+  std::string name;          // "NumPy", "OpenCV"
+  std::string version;       // "2.4.6"
+  std::string instructions;  // those that it uses on this CPU, as it names them: "X86_V2 X86_V3", "SSE SSE2 AVX2"
+  std::string package;       // on PyPI
+  std::string variable;      // of the environment, that switches instruction sets off
+};
+
 // Of the interpreter that python_interpreter() names.
 struct PythonFacts {
-  std::string interpreter;    // its path; empty: it cannot be started, and the other facts are unknown
-  std::string version;        // "3.11.2"
-  std::string pillow;         // "12.0.0"; empty if it is not installed
-  bool pillow_simd = false;   // the fork with vector instructions
-  bool pillow_turbo = false;  // decodes JPEG by libjpeg-turbo
+  std::string interpreter;                 // its path; empty: it cannot be started, and the other facts are unknown
+  std::string version;                     // "3.11.2"
+  std::string pillow;                      // "12.0.0"; empty if it is not installed
+  bool pillow_simd = false;                // the fork with vector instructions
+  bool pillow_turbo = false;               // decodes JPEG by libjpeg-turbo
+  std::vector<PythonLibrary> libraries{};  // those installed that name their instruction sets
 };
 
 struct DoctorFacts {
@@ -42,7 +53,7 @@ struct DoctorFacts {
   int uring_error = 0;  // errno of storage's function of that name
 };
 
-// Starts the interpreter, which imports Pillow: about 0.1 s.
+// Starts the interpreter, which imports Pillow, NumPy and OpenCV: 0.1 to 0.5 s.
 [[nodiscard]] PythonFacts read_python_facts(const std::filesystem::path& interpreter);
 
 }  // namespace unstarve

@@ -61,6 +61,22 @@ void check_pillow(const PythonFacts& python, const MachineFacts& machine, Doctor
   }
 }
 
+// NumPy 2.4 has AVX2 in its set X86_V3.
+void check_python_libraries(const PythonFacts& python, const MachineFacts& machine, DoctorFindings& findings) {
+  if (!machine.has("avx2")) return;
+  for (const PythonLibrary& library : python.libraries) {
+    const auto uses = [&](const char* set) { return library.instructions.find(set) != std::string::npos; };
+    if (library.instructions.empty() || uses("AVX2") || uses("X86_V3")) continue;
+    findings.push_back({"python libraries",
+                        fmt::format("{} {} of {} uses {}, but the CPU has AVX2", library.name, library.version,
+                                    python.interpreter, library.instructions),
+                        "operations on images and arrays are slower than they could be: remove the setting, or "
+                        "install the wheel of PyPI, which has code for AVX2",
+                        fmt::format("unset {}   (not set: {} -m pip install --force-reinstall --only-binary :all: {})",
+                                    library.variable, shell_quoted(python.interpreter), library.package)});
+  }
+}
+
 void check_frequency(const MachineFacts& machine, DoctorFindings& findings) {
   const auto has = [](const std::string& values, const char* value) { return values.find(value) != std::string::npos; };
   if (!machine.energy_preference.empty()) {
@@ -123,6 +139,7 @@ void check_modules(const BuildFacts& build, DoctorFindings& findings) {
 void find_library_problems(const DoctorFacts& facts, DoctorFindings& findings) {
   check_torch_instructions(facts.build, facts.machine, findings);
   check_pillow(facts.python, facts.machine, findings);
+  check_python_libraries(facts.python, facts.machine, findings);
 }
 
 DoctorFindings find_problems(const DoctorFacts& facts) {

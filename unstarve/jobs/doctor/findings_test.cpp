@@ -131,6 +131,21 @@ TEST_CASE("libraries that lack the instruction sets of the CPU", "[doctor]") {
           f.machine.instruction_sets = {"neon", "neon_bf16"};
         }).empty());
   CHECK(topics_with([](Facts& f) { f.python = {}; }).empty());
+
+  const auto numpy = [](const char* instructions) {
+    return [=](Facts& f) {
+      f.python.libraries = {{"NumPy", "2.4.6", instructions, "numpy", "NPY_DISABLE_CPU_FEATURES"}};
+    };
+  };
+  const DoctorFinding baseline = one_with(numpy("X86_V2"));
+  CHECK(baseline.topic == "python libraries");
+  CHECK(baseline.found == "NumPy 2.4.6 of /usr/bin/python3 uses X86_V2, but the CPU has AVX2");
+  CHECK(baseline.command ==
+        "unset NPY_DISABLE_CPU_FEATURES   (not set: /usr/bin/python3 -m pip install --force-reinstall --only-binary "
+        ":all: numpy)");
+  CHECK(topics_with(numpy("X86_V2 X86_V3")).empty());
+  CHECK(topics_with(numpy("SSE SSE2 SSE3 AVX2")).empty());
+  CHECK(topics_with(numpy("")).empty());  // unknown
   CHECK(topics_with([](Facts& f) { f.python = {"/usr/bin/python3", "3.11.2", "", false, false}; }).empty());
 }
 
@@ -389,7 +404,8 @@ TEST_CASE("facts of the Python packages", "[doctor]") {
   REQUIRE(file >= 0);
   constexpr std::string_view kScript =
       "#!/bin/sh\necho a warning\n"
-      R"(echo '{"interpreter": "/py", "version": "3.12.1", "pillow": "9.5.0", "simd": true, "turbo": false}')"
+      R"(echo '{"interpreter": "/py", "version": "3.12.1", "pillow": "9.5.0", "simd": true, "turbo": false, )"
+      R"("libraries": [{"name": "OpenCV", "version": "4.12.0", "instructions": "SSE AVX2"}]}')"
       "\n";
   REQUIRE(::write(file, kScript.data(), kScript.size()) == static_cast<ssize_t>(kScript.size()));
   REQUIRE(::fchmod(file, 0700) == 0);
@@ -401,6 +417,10 @@ TEST_CASE("facts of the Python packages", "[doctor]") {
   CHECK(facts.pillow == "9.5.0");
   CHECK(facts.pillow_simd);
   CHECK_FALSE(facts.pillow_turbo);
+  REQUIRE(facts.libraries.size() == 1);
+  CHECK(facts.libraries[0].name == "OpenCV");
+  CHECK(facts.libraries[0].version == "4.12.0");
+  CHECK(facts.libraries[0].instructions == "SSE AVX2");
 }
 
 }  // namespace
