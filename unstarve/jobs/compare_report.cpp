@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "unstarve/jobs/common/report_parts.h"
+#include "unstarve/jobs/common/thread_report.h"
 #include "unstarve/jobs/compare_runs.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
@@ -47,6 +48,16 @@ std::vector<double> step_seconds(const std::vector<RecordedSpan>& spans) {
   for (const RecordedSpan& span : spans)
     if (span.name.starts_with("step ")) seconds.push_back(span.seconds);
   return seconds;
+}
+
+// Of bench: the parts of steps. Of watch: what the threads did. `run`: "Before" or "After".
+Timeline timeline_of_run(const char* run, const std::vector<RecordedSpan>& steps, const ThreadWindow& threads) {
+  const bool has_parts = std::ranges::any_of(steps, [](const RecordedSpan& span) { return span.name == "compute"; });
+  Timeline timeline = has_parts ? timeline_of_steps("a few steps", std::array{RecordedTrack{"", "parts", steps}},
+                                                    {"wait for data", "copy", "compute"})
+                                : timeline_of(threads);
+  timeline.title = fmt::format("{}: {}", run, timeline.title);
+  return timeline;
 }
 
 }  // namespace
@@ -116,12 +127,9 @@ Report report_of(const RunComparison& comparison, const std::string& command) {
     add_curve(chart, "after", step_seconds(comparison.after_steps), 1, 1e3);
     section.charts.push_back(std::move(chart));
   }
-  for (const auto& [title, steps] : {std::pair{"Timeline of a few steps, before", &comparison.before_steps},
-                                     {"Timeline of a few steps, after", &comparison.after_steps}}) {
-    const bool has_parts = std::ranges::any_of(*steps, [](const RecordedSpan& span) { return span.name == "compute"; });
-    if (!has_parts) continue;  // of watch, which knows only when steps begin
-    Timeline timeline =
-        timeline_of_steps(title, std::array{RecordedTrack{"", "parts", *steps}}, {"wait for data", "copy", "compute"});
+  for (const auto& [run, steps, threads] : {std::tuple{"Before", &comparison.before_steps, &comparison.before_threads},
+                                            {"After", &comparison.after_steps, &comparison.after_threads}}) {
+    Timeline timeline = timeline_of_run(run, *steps, *threads);
     if (!timeline.spans.empty()) section.timelines.push_back(std::move(timeline));
   }
   section.tables.push_back(std::move(table));

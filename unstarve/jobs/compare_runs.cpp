@@ -130,6 +130,8 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
                       after.steps.rate, true,      ratio_of_rates(after.steps.seconds, before.steps.seconds)};
   comparison.before_steps = steps_of_watch(before.steps.seconds);
   comparison.after_steps = steps_of_watch(after.steps.seconds);
+  comparison.before_threads = before.thread_window;
+  comparison.after_threads = after.thread_window;
   for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint,
                                   Activity::kLogging, Activity::kCompile, Activity::kOther}) {
     const auto before_ms = part_ms(before, activity), after_ms = part_ms(after, activity);

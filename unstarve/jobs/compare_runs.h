@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "unstarve/core/statistics.h"
+#include "unstarve/diagnose/profile/thread_window.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/recording.h"
 
@@ -40,6 +41,7 @@ struct RunComparison {
   bool slower = false, faster = false;
   std::string regressed;                                // the part that lost most; empty if not slower
   std::vector<RecordedSpan> before_steps, after_steps;  // in order; of bench, each is followed by its parts
+  ThreadWindow before_threads, after_threads;           // of watch: without spans if the run was too short
 
   [[nodiscard]] std::string verdict() const;  // one sentence
 };

@@ -6,6 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/diagnose/profile/run_profile.h"
+#include "unstarve/observe/report.h"
 
 namespace unstarve {
 namespace {
@@ -154,6 +155,26 @@ TEST_CASE("steps of bench are recorded side by side, with their parts") {
   }
   with_steps["steps"]["copy_ms"] = {1};
   CHECK_THROWS_WITH(compare_runs(with_steps, with_steps, "a", "b"), Contains("lists of other lengths"));
+}
+
+TEST_CASE("the page shows the threads in a few steps of both runs of watch") {
+  const auto result = [](double begin_s) {
+    Json json = watch_result(0.1, 0.01);
+    RunProfile profile = run_profile_from_json(json["profile"].dump(), "made up");
+    profile.thread_window = {begin_s, 0.2, 0.005, "un.step()", {0, 0.1}, {"main thread 1 python"}, {}};
+    profile.thread_window.spans = {{0, ThreadState::kRunning, 0, 0.15}, {0, ThreadState::kPipe, 0.15, 0.05}};
+    json["profile"] = Json::parse(to_json(profile));
+    return json;
+  };
+  const Report report = report_of(compare_runs(result(3), result(7), "a", "b"), "unstarve compare a b");
+  const std::vector<Timeline>& timelines = report.curves.at(0).timelines;
+  REQUIRE(timelines.size() == 2);
+  CHECK_THAT(timelines[0].title, Catch::StartsWith("Before: Threads in 2 typical steps from 3.0 s on"));
+  CHECK_THAT(timelines[1].title, Catch::StartsWith("After: Threads in 2 typical steps from 7.0 s on"));
+  CHECK(timelines[1].spans.size() == 4);  // two steps, two states
+  CHECK(report_of(compare_runs(watch_result(0.1, 0.01), watch_result(0.1, 0.01), "a", "b"), "")
+            .curves.at(0)
+            .timelines.empty());
 }
 
 TEST_CASE("results that cannot be compared") {
