@@ -80,6 +80,33 @@ void append_notes(const Ledger& ledger, std::size_t width, std::string& table) {
   if (has(&LedgerEntry::approximate)) add("~ approximate: the output is not bit-equal to the exact output");
 }
 
+// Rows with a common reason: each reason once, with the names of its rows.
+class Reasons {
+ public:
+  void add(const std::string& reason, const std::string& name) {
+    const auto known = std::ranges::find(all_, reason, &Reason::text);
+    if (known == all_.end())
+      all_.push_back({reason, name});
+    else
+      known->names += ", " + name;
+  }
+
+  void append_to(std::string& table, std::size_t width) const {
+    for (const Reason& reason : all_) {
+      const std::string text = reason.text.empty() ? reason.names : reason.names + ": " + reason.text;
+      table += "  " + wrap(text, width, 2) + "\n";
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return all_.empty(); }
+
+ private:
+  struct Reason {
+    std::string text, names;
+  };
+  std::vector<Reason> all_;
+};
+
 }  // namespace
 
 PredictionScore score_predictions(const Ledger& ledger) noexcept {
@@ -123,7 +150,13 @@ std::string to_table(const Ledger& ledger, int width) {
   const std::size_t columns = static_cast<std::size_t>(std::max(width, 20));
   std::vector<Row> rows = {
       {"step", "batch", "memory", "step ms", "samples/s", "of plain", "predicted", "vs. before (95 %)", ""}};
-  for (const LedgerEntry& entry : ledger.entries) rows.push_back(table_row(entry));
+  Reasons below, not_applicable;  // printed below the table
+  for (const LedgerEntry& entry : ledger.entries) {
+    if (entry.verdict == Verdict::kNotApplicable)
+      not_applicable.add(printable(entry.reason), marked_name(entry));
+    else
+      rows.push_back(table_row(entry));
+  }
 
   std::array<std::size_t, kColumns> widths{};
   for (const Row& row : rows) {
@@ -132,13 +165,12 @@ std::string to_table(const Ledger& ledger, int width) {
   // Figures are never cut. The remaining width goes to the outcome (at least its verdict), then to the names.
   std::size_t figures = kGap * (kColumns - 1);
   for (std::size_t i = 1; i + 1 < kColumns; ++i) figures += widths[i];
-  const std::size_t shortest_outcome = std::min(widths[kOutcomeColumn], text_width(to_string(Verdict::kNotApplicable)));
+  const std::size_t shortest_outcome = std::min(widths[kOutcomeColumn], text_width(to_string(Verdict::kUndecided)));
   const std::size_t room = columns > figures + shortest_outcome ? columns - figures - shortest_outcome : 0;
   widths[0] = std::min(widths[0], std::max(kMinNameWidth, room));
 
   std::string table;
   if (!ledger.title.empty()) table += clip(printable(ledger.title), columns) + "\n";
-  std::vector<const Row*> below;
   for (const Row& row : rows) {
     std::string line = pad_right(clip(row[0], widths[0]), widths[0]);
     for (std::size_t i = 1; i + 1 < kColumns; ++i) {
@@ -148,28 +180,18 @@ std::string to_table(const Ledger& ledger, int width) {
     line += std::string(kGap, ' ');
     if (text_width(line) + text_width(row[kOutcomeColumn]) <= columns) {
       line += row[kOutcomeColumn];
-    } else {  // the verdict alone; the reason is printed below the table
-      line += row[kOutcomeColumn].substr(0, row[kOutcomeColumn].find(':'));
-      below.push_back(&row);
+    } else {  // the verdict alone
+      const std::size_t colon = row[kOutcomeColumn].find(": ");
+      line += row[kOutcomeColumn].substr(0, colon);
+      if (colon != std::string::npos) below.add(row[kOutcomeColumn].substr(colon + 2), row[0]);
     }
     line = clip(line, columns);
     line.erase(line.find_last_not_of(' ') + 1);
     table += line + "\n";
   }
-  // Each reason once, with all steps that it is for.
-  std::vector<std::pair<std::string, std::string>> reasons;  // and the names
-  for (const Row* row : below) {
-    const std::string& text = (*row)[kOutcomeColumn];
-    const std::size_t colon = text.find(": ");
-    if (colon == std::string::npos) continue;
-    const std::string reason = text.substr(colon + 2);
-    const auto known = std::ranges::find(reasons, reason, &std::pair<std::string, std::string>::first);
-    if (known == reasons.end())
-      reasons.emplace_back(reason, (*row)[0]);
-    else
-      known->second += ", " + (*row)[0];
-  }
-  for (const auto& [reason, names] : reasons) table += "  " + wrap(names + ": " + reason, columns, 2) + "\n";
+  below.append_to(table, columns);
+  if (!not_applicable.empty()) table += "not applicable\n";
+  not_applicable.append_to(table, columns);
   append_notes(ledger, columns, table);
   return table;
 }

@@ -72,8 +72,9 @@ struct PredictionScore {
 [[nodiscard]] const LedgerEntry* base_entry(const Ledger& ledger) noexcept;
 [[nodiscard]] const LedgerEntry* final_entry(const Ledger& ledger) noexcept;
 
-// A table for the terminal with a header line, at most `width` columns wide; long reasons move below the table. Changes
-// that affect learning are marked *, approximate ones ~; losses are listed below the table.
+// A table for the terminal with a header line, at most `width` columns wide; long reasons move below the table, as do
+// all changes that are not applicable. Changes that affect learning are marked *, approximate ones ~; losses are listed
+// below the table.
 [[nodiscard]] std::string to_table(const Ledger& ledger, int width = 120);
 // null: the figure is not finite (an interval of fewer than two pairs) or does not exist (no entries).
 [[nodiscard]] std::string to_json(const Ledger& ledger);
