@@ -123,7 +123,6 @@ std::unique_ptr<TrialRun> trial_run(const CacheTrial& of, std::shared_ptr<const 
   spec.operations = plan.spec.operations;
   spec.output = plan.spec.output;
   spec.passes = plan.spec.passes;
-  spec.passes.erase(std::string("cache"));
   spec.batch.size = 1;
   spec.execution.threads = 1;
   spec.execution.read_ahead = 0;

@@ -9,7 +9,6 @@
 #include "unstarve/pipeline/plan/explain.h"
 #include "unstarve/pipeline/plan/first_on_device.h"
 #include "unstarve/pipeline/spec/check_spec.h"
-#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 
@@ -24,17 +23,14 @@ PlannedRun plan_run(PipelineSpec spec, std::shared_ptr<const Dataset> dataset, c
   RunData data{std::move(dataset), std::move(basis.samples)};
   DataFacts facts = gather_facts(spec, data);
   std::string choice;
+  spec.cache = requested_cache(spec);
   if (spec.cache.what == CacheWhat::kAuto) {
-    if (!is_enabled(spec, "cache")) {
-      spec.cache = {};
-    } else {
-      Plan plan = build_plan(spec, facts, run);
-      ExecutionPlan execution = resolve_execution(plan, run);
-      const CacheTrial trial{std::move(plan), std::move(execution), data, order.batches_per_epoch()};
-      CacheDecision decision = decide_cache(trial, run);
-      spec.cache = std::move(decision.cache);
-      choice = std::move(decision.reason);
-    }
+    Plan plan = build_plan(spec, facts, run);
+    ExecutionPlan execution = resolve_execution(plan, run);
+    const CacheTrial trial{std::move(plan), std::move(execution), data, order.batches_per_epoch()};
+    CacheDecision decision = decide_cache(trial, run);
+    spec.cache = std::move(decision.cache);
+    choice = std::move(decision.reason);
   }
   MadePlan made = make_plan(std::move(spec), std::move(facts), run, choice);
   return {std::move(made.plan), std::move(made.execution), std::move(data), std::move(order)};

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/pipeline/passes/make_plan.h"
 #include "unstarve/pipeline/passes/pass.h"
 #include "unstarve/pipeline/plan/edit.h"
 #include "unstarve/pipeline/plan/execution.h"
 #include "unstarve/pipeline/plan/pixel_cache_file.h"
+#include "unstarve/pipeline/spec/pass_switches.h"
 
 namespace unstarve {
 namespace {
@@ -36,6 +38,8 @@ Rewrite add_cache(Plan plan, const CacheRoom& room) {
 }
 
 }  // namespace
+
+CacheSpec requested_cache(const PipelineSpec& spec) { return is_enabled(spec, "cache") ? spec.cache : CacheSpec{}; }
 
 Rewrite pass_cache(Plan plan, const PassContext& context) {
   const std::string choice(context.cache_choice);

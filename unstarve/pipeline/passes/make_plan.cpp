@@ -67,7 +67,7 @@ Plan run_passes(Plan plan, const PassContext& context) {
 }  // namespace
 
 MadePlan make_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run, std::string_view cache_choice) {
-  if (!is_enabled(spec, "cache")) spec.cache = {};
+  spec.cache = requested_cache(spec);
   Plan plan = build_plan(std::move(spec), std::move(facts), run);
   ExecutionPlan execution = resolve_execution(plan, run);
   const PassContext context{run, execution, cache_choice};

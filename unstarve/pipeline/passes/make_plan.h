@@ -24,4 +24,7 @@ struct MadePlan {
 [[nodiscard]] MadePlan make_plan(PipelineSpec spec, DataFacts facts, const RunOptions& run,
                                  std::string_view cache_choice = {});
 
+// spec.cache, or no cache if `passes: {cache: false}` switches it off.
+[[nodiscard]] CacheSpec requested_cache(const PipelineSpec& spec);
+
 }  // namespace unstarve
