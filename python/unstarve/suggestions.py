@@ -74,6 +74,9 @@ _NAMES = {
     "ToTensor": "",
     "Normalize": "normalize(mean, std)",
 }
+# Classes whose objects the library creates.
+_CREATED = {"BaseLoader": "un.Loader() is called by batch(). Use un.open(path).batch(size).",
+            "Pipeline": "un.Pipeline() is called by open(). Use un.open(path)."}
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
@@ -94,6 +97,8 @@ def suggesting(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, 
 
     @functools.wraps(function)
     def checked(*args: _Arguments.args, **given: _Arguments.kwargs) -> _Result:
+        if shown in _CREATED and not _fits(signature, args, given):
+            raise TypeError(_CREATED[shown])
         for name in given:
             if name not in known:
                 raise unknown_argument(shown, name, given[name], known)
@@ -107,6 +112,14 @@ def suggesting(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, 
             raise
 
     return checked
+
+
+def _fits(signature: inspect.Signature, args: tuple[Any, ...], given: dict[str, Any]) -> bool:
+    try:
+        signature.bind(*args, **given)
+    except TypeError:
+        return False
+    return True
 
 
 def suggesting_methods(class_: _Class) -> _Class:

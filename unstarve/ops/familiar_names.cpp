@@ -1,6 +1,7 @@
 #include "unstarve/ops/familiar_names.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "unstarve/core/format_error.h"
@@ -37,6 +38,18 @@ OpSpec with_own_names(OpSpec operation) {
     name = "auto_augment_" + (policy ? policy.mapped().word : "imagenet");
   }
   return operation;
+}
+
+std::string_view use_instead(std::string_view operation) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kInstead{{
+      {"hflip", ". Use horizontal_flip."},
+      {"vflip", ". Use vertical_flip."},
+      {"normalize", ". Use output: {mean: [...], std: [...]}."},
+      {"normalise", ". Use output: {mean: [...], std: [...]}."},
+      {"to_tensor", ". Remove it: images are float32 by default; see output."},
+  }};
+  const auto found = std::ranges::find(kInstead, operation, [](const auto& row) { return row.first; });
+  return found == kInstead.end() ? std::string_view() : found->second;
 }
 
 }  // namespace unstarve

@@ -10,6 +10,8 @@
 //
 // Threads: pure function.
 
+#include <string_view>
+
 #include "unstarve/ops/base/op_value.h"
 
 namespace unstarve {
@@ -17,5 +19,8 @@ namespace unstarve {
 // `operation` by its own name. An operation that the program has added under a familiar name stays as it is. Throws
 // Error(kArgument) for both p and probability.
 [[nodiscard]] OpSpec with_own_names(OpSpec operation);
+
+// The end of a message about an unknown operation that another library has: what to use in a spec; else empty.
+[[nodiscard]] std::string_view use_instead(std::string_view operation);
 
 }  // namespace unstarve

@@ -31,4 +31,15 @@ TEST_CASE("other names do not change") {
   CHECK_THROWS_WITH(with_own_names({"random_rotation", {}}), Catch::Contains("found no degrees"));
 }
 
+TEST_CASE("messages about names of other libraries name what to use instead") {
+  const auto rejected = [](const char* name, const std::string& end) {
+    CHECK_THROWS_WITH(make_operation({name, {}}), Catch::EndsWith(end));
+  };
+  rejected("hflip", ". Use horizontal_flip.");
+  rejected("vflip", ". Use vertical_flip.");
+  rejected("normalize", ". Use output: {mean: [...], std: [...]}.");
+  rejected("to_tensor", "images are float32 by default; see output.");
+  rejected("resise", ". Did you mean 'resize'?");
+}
+
 }  // namespace unstarve

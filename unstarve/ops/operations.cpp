@@ -13,6 +13,7 @@
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/suggestion.h"
 #include "unstarve/ops/batch/batch_operation.h"
+#include "unstarve/ops/familiar_names.h"
 
 namespace unstarve {
 
@@ -76,8 +77,9 @@ std::unique_ptr<Operation> make_operation(const OpSpec& spec) {
         "'{}' is an operation on batches; expected an operation on images. Use batch_operations (YAML) "
         "or batch_operation() (Python).",
         spec.name);
+  const std::string_view instead = use_instead(spec.name);
   throw argument_error("unknown operation '{}'; known: {}{}", spec.name, fmt::join(known, ", "),
-                       suggestion(spec.name, known));
+                       instead.empty() ? suggestion(spec.name, known) : std::string(instead));
 }
 
 std::vector<ParameterInfo> parameters_of(std::string_view operation) {

@@ -135,19 +135,20 @@ class ImageOperationSteps(abc.ABC):
         return self.operation("pad_crop", size=size, padding=padding,
                               **_non_default(fill=(fill, 0), padding_mode=(padding_mode, "constant")))
 
-    def random_crop(self, size: int | tuple[int, int] | Schedule, padding: int | Sequence[int] | Schedule = 0,
-                    fill: Colour = 0, padding_mode: PaddingMode = "constant") -> Self:
+    def random_crop(self, size: int | tuple[int, int] | Schedule,
+                    padding: int | Sequence[int] | Schedule | None = None, fill: Colour = 0,
+                    padding_mode: PaddingMode = "constant") -> Self:
         """Crops a random region without resizing it, as torchvision's RandomCrop. By default, it does not pad.
 
         A smaller image gets a border.
 
         Args:
             size: Side of the crop in pixels, or (height, width).
-            padding: As in pad_crop().
+            padding: As in pad_crop(); None is 0.
             fill: As in pad_crop().
             padding_mode: As in pad_crop().
         """
-        return self.pad_crop(size, padding, fill, padding_mode)
+        return self.pad_crop(size, 0 if padding is None else padding, fill, padding_mode)
 
     def flip(self, p: float = 0.5) -> Self:
         """Mirrors the image horizontally with probability `p`."""

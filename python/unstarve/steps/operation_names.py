@@ -6,7 +6,7 @@ Specs accept the same names (unstarve/ops/familiar_names.h).
 |----------------------------------------------|-----------------------------------------------------------|
 | `p`                                          | `probability`, which Python accepts too                   |
 | `flip`, `random_erasing`                     | `horizontal_flip`, `erasing`                              |
-| `random_crop`                                | `pad_crop` with padding 0                                 |
+| `random_crop`                                | `pad_crop` with padding 0, also for None                  |
 | `random_rotation` with degrees d or (a, b)   | `rotation` with (-d, d) or (a, b), interpolation nearest  |
 | `auto_augment` with a policy                 | `auto_augment_imagenet`, ...                              |
 """
@@ -34,7 +34,7 @@ def spec_operation(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[
     """
     made = _with_probability(name, parameters)
     if name == "random_crop":
-        made = {"padding": 0, **made}
+        made["padding"] = made["padding"] if made.get("padding") is not None else 0
     elif name == "random_rotation":
         made = {"interpolation": "nearest", **made}
         degrees = made.get("degrees")

@@ -246,6 +246,7 @@ def test_names_of_other_libraries_are_functions_and_operations_of_specs(familiar
 
 def test_names_of_other_libraries_take_their_positional_argument():
     assert un.random_crop(IMAGE, 16, seed=1).shape == (16, 16, 3)
+    assert (un.random_crop(IMAGE, 16, padding=None, seed=1) == un.random_crop(IMAGE, 16, seed=1)).all()
     assert np.array_equal(un.random_rotation(IMAGE, 10, seed=1), un.random_rotation(IMAGE, degrees=(-10, 10), seed=1))
     with pytest.raises(TypeError, match="random_rotation"):
         un.random_rotation(IMAGE)

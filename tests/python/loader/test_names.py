@@ -21,6 +21,7 @@ def operations(pipeline):
     (lambda p: p.horizontal_flip(0.3), lambda p: p.flip(0.3)),
     (lambda p: p.random_crop(16, padding=2), lambda p: p.pad_crop(16, 2)),
     (lambda p: p.random_crop((8, 16)), lambda p: p.pad_crop((8, 16), 0)),
+    (lambda p: p.random_crop(16, padding=None), lambda p: p.pad_crop(16, 0)),
     (lambda p: p.random_rotation(15), lambda p: p.rotation((-15, 15), interpolation="nearest")),
     (lambda p: p.random_rotation((0, 5), p=0.5), lambda p: p.rotation((0, 5), interpolation="nearest", p=0.5)),
     (lambda p: p.random_erasing(0.2), lambda p: p.erasing(0.2)),
@@ -277,6 +278,11 @@ def test_calls_that_do_not_fit_name_the_method_and_its_arguments():
         un.open(SMALL).batch(5).to_torch("mps")
     with pytest.raises(TypeError, match="unsupported operand"):  # of the user's own code, unchanged
         un.suggestions.suggesting(lambda value: value + "")(1)
+    for wrong in (lambda: un.Loader(), lambda: un.Loader("photos", batch_size=8)):
+        with pytest.raises(TypeError, match=r"^un.Loader\(\) is called by batch\(\). Use un.open\(path\).batch"):
+            wrong()
+    with pytest.raises(TypeError, match=r"^un.Pipeline\(\) is called by open\(\). Use un.open\(path\)"):
+        un.Pipeline("photos")
 
 
 def test_a_newer_loop_ends_the_older_one_with_an_error():
