@@ -31,6 +31,13 @@ MeasuredStep measured_step(const Block& block) {
   return {1e-9 * static_cast<double>(block.wall_ns) / steps, 1e-9 * static_cast<double>(block.wait_ns) / steps};
 }
 
+// Of steps as large as those of `block`.
+double step_ms_at(double samples_per_s, const Block& block) {
+  const double samples_per_step =
+      static_cast<double>(block.samples) / static_cast<double>(std::max<std::int64_t>(block.steps, 1));
+  return samples_per_s > 0 ? 1e3 * samples_per_step / samples_per_s : 0;
+}
+
 BlockComparison compare_blocks(const ComparedSide& a, const ComparedSide& b, const ComparisonPlan& plan,
                                LadderRecorder& recorder) {
   const double each = plan.seconds / kMostBlockPairs / 2;
@@ -46,6 +53,7 @@ BlockComparison compare_blocks(const ComparedSide& a, const ComparedSide& b, con
     recorder.add({name, begin, recorder.elapsed() - begin, {{"samples_per_s", rates.back()}}});
     all.wall_ns += result.wall_ns;
     all.steps += result.steps;
+    all.samples += result.samples;
     all.wait_ns += result.wait_ns;
   };
   const auto run_a = [&] { run(a.subject, comparison.a, all_a, plan.names[0]); };
@@ -59,8 +67,8 @@ BlockComparison compare_blocks(const ComparedSide& a, const ComparedSide& b, con
       run_a();
     }
   }
-  comparison.step_ms_a = all_a.step_ms();
-  comparison.step_ms_b = all_b.step_ms();
+  comparison.step_ms_a = step_ms_at(comparison.rate_a(), all_a);
+  comparison.step_ms_b = step_ms_at(comparison.rate_b(), all_b);
   comparison.step_b = measured_step(all_b);
   return comparison;
 }

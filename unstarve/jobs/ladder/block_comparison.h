@@ -27,7 +27,7 @@ struct ComparisonPlan {
 
 struct BlockComparison {
   std::vector<double> a, b;             // samples/s of the blocks of each pair
-  double step_ms_a = 0, step_ms_b = 0;  // means
+  double step_ms_a = 0, step_ms_b = 0;  // at the rates below
   MeasuredStep step_b;
 
   [[nodiscard]] RatioInterval interval() const { return ratio_interval(b, a); }  // of the rate of b to that of a

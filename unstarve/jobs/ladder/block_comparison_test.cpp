@@ -1,6 +1,7 @@
 #include "unstarve/jobs/ladder/block_comparison.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -14,14 +15,18 @@ class SteadySubject final : public Subject {
   Block run(double seconds, int) override {
     CHECK(seconds >= kShortestBlock);
     log_ += name_;
-    return {.steps = 4, .samples = 40, .wall_ns = 4'000'000 * step_ms_, .wait_ns = 1'000'000 * step_ms_};
+    const std::int64_t wall_ns = 4'000'000 * step_ms_ * (slow_ ? 3 : 1);
+    slow_ = varies && !slow_;
+    return {.steps = 4, .samples = 40, .wall_ns = wall_ns, .wait_ns = 1'000'000 * step_ms_};
   }
   void record() override {}
   Profile profile() override { return {}; }
   [[nodiscard]] const Settings& settings() const override { return settings_; }
   [[nodiscard]] const FirstMeasurements& first() const override { return first_; }
+  bool varies = false;  // every other block takes three times as long
 
  private:
+  bool slow_ = false;
   char name_;
   std::int64_t step_ms_;
   std::string& log_;
@@ -51,6 +56,18 @@ TEST_CASE("both sides alternate, and every block is recorded") {
   log.clear();
   (void)compare_blocks({a, {}}, {b, {}}, {1000, 2, {"before", "after"}}, recorder);
   CHECK(log.size() == 20);  // ten pairs at most
+}
+
+TEST_CASE("the time per step and the rate of a side agree when blocks differ") {
+  const Progress progress;
+  LadderRecorder recorder(100, progress);
+  std::string log;
+  SteadySubject a('a', 20, log), b('b', 10, log);
+  a.varies = b.varies = true;
+  const BlockComparison comparison = compare_blocks({a, {}}, {b, {}}, {0, 4, {"before", "after"}}, recorder);
+  CHECK(comparison.rate_a() == Approx(500 / std::sqrt(3)));
+  CHECK(comparison.step_ms_a == Approx(1e3 * 10 / comparison.rate_a()));
+  CHECK(comparison.step_ms_b == Approx(1e3 * 10 / comparison.rate_b()));
 }
 
 TEST_CASE("a ratio that changes from pair to pair is named") {
