@@ -36,8 +36,9 @@ build: setup-build  ## build the program build/unstarve
 wheel: setup-build  ## build dist/unstarve-*.whl with the program, its modules and shared libraries
 	@JOBS=$(JOBS) tools/wheel.sh
 
-demo: build  ## compare with torch's DataLoader, tune twice and write an HTML report, in about four minutes
-	@cmake --build build --target _core -j $(JOBS)
+demo: setup-build  ## compare with torch's DataLoader, tune twice and write an HTML report, in about four minutes
+	$(configure)
+	@cmake --build build --target unstarve --target _core -j $(JOBS)
 	@tools/demo.sh
 
 test: setup  ## build everything and run the tests, except the long ones
