@@ -46,14 +46,22 @@ Candidates uint8(const LadderContext&, const Settings& current) {
                 [](Settings& s) { s.pipeline.output.type = ElementType::kUint8; });
 }
 
-// More threads that read, decode and augment.
+// More threads that read, decode and augment, on the cores that the user's cpu_limit leaves.
+int loader_cores(const LadderContext& context, const Settings& current) {
+  const int usable = context.machine.topology.usable(), limit = current.pipeline.execution.cpu_limit;
+  return limit > 0 ? std::min(limit, usable) : usable;
+}
+
 std::string no_more_threads(const LadderContext& context, const Settings& current) {
-  const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
-  return usable > now ? "" : fmt::format("already {} thread(s) on {} usable core(s)", now, usable);
+  const int cores = loader_cores(context, current), now = current.pipeline.execution.threads;
+  if (cores > now) return "";
+  const bool limited = cores < context.machine.topology.usable();
+  return fmt::format("already at least as many threads ({}) as {} ({})", now,
+                     limited ? "execution.cpu_limit" : "usable cores", cores);
 }
 
 Candidates more_threads(const LadderContext& context, const Settings& current) {
-  const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
+  const int usable = loader_cores(context, current), now = current.pipeline.execution.threads;
   std::set<int> counts{usable};
   for (int threads = now * 2; threads < usable; threads *= 2) counts.insert(threads);
   Candidates list;
