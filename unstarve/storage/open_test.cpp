@@ -248,6 +248,12 @@ TEST_CASE("data that are left out or probably not intended are a notice") {
   CHECK(notices(folder.str("captions.csv#label=none")).empty());
   CHECK(notices(folder.str("captions.csv#classes=names")).empty());  // the user has decided
   CHECK(notices(folder.str("classes.csv")).empty());
+
+  folder.write("joined.csv", "path,label\n1.jpg,cat\n2.jpg,dog\n3.jpg,\"cat, dog\"\n");
+  CHECK_THAT(notices(folder.str("joined.csv")),
+             Catch::Contains("found the class 'cat, dog', whose parts are classes, too; expected one class per image"));
+  folder.write("names.csv", "path,label\n1.jpg,cat\n2.jpg,\"tench, Tinca tinca\"\n3.jpg,\"cat,\"\n");
+  CHECK(notices(folder.str("names.csv")).empty());
 }
 
 }  // namespace

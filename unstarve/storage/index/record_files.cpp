@@ -11,7 +11,7 @@
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
-#include "unstarve/storage/dataset/caption_notice.h"
+#include "unstarve/storage/dataset/label_notices.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/repairing_index.h"
 
@@ -116,8 +116,11 @@ void RecordFiles::number_classes() {
                       format_->name(), numbered->stored->name(), named->stored->name());
   }
   labelled_ = numbered != nullptr || named != nullptr;
-  report_captions(shards_.front()->stored->name(), format_->name(), names.size(), size());
-  if (named != nullptr) return take_names({names.begin(), names.end()});
+  if (named != nullptr) {
+    std::vector<std::string> sorted(names.begin(), names.end());
+    report_text_labels(shards_.front()->stored->name(), format_->name(), sorted, size());
+    return take_names(sorted);
+  }
   if (numbered != nullptr && take_packed_names(classes)) return;
   for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
   // Backwards, so that the first shard with a name for a class determines it.
@@ -247,7 +250,8 @@ void RecordFiles::fill(const Found& found, std::uint64_t id, std::span<const std
   }
   if (!labelled_) return;
   const std::int64_t label = label_of(found);
-  if (label < 0) throw input_error("read {}: the record has no label, others have", location(id));
+  if (label < 0)
+    throw input_error("read {}: the record has no class number or name as label; others have one", location(id));
   record.values[1] = {};
   record.values[1].integer = label;
 }

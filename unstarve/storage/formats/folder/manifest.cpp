@@ -8,7 +8,7 @@
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
-#include "unstarve/storage/dataset/caption_notice.h"
+#include "unstarve/storage/dataset/label_notices.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/class_text.h"
@@ -143,7 +143,7 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
   if (!by_labels) labels.numbers.assign(labels.texts.size(), std::nullopt);
   number_classes(labels, label_of);
   if (by_labels && labels.name_rows > labels.number_rows)
-    report_captions(lists_.back().name, "manifest", classes_.size(), paths_.size());
+    report_text_labels(lists_.back().name, "manifest", classes_, paths_.size());
 }
 
 void Manifest::add(const ManifestRow& row) {

@@ -10,7 +10,7 @@
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/text.h"
-#include "unstarve/storage/dataset/caption_notice.h"
+#include "unstarve/storage/dataset/label_notices.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/source/class_text.h"
@@ -122,7 +122,7 @@ void ParquetDataset::number_classes(int threads) {
   if (labels_ == ParquetLabels::kNone) return;
   if (labels_ == ParquetLabels::kNumbers) take_class_names();
   if (classes_.empty()) read_label_columns(threads);
-  if (labels_ == ParquetLabels::kNames) report_captions(files_.front()->name(), format_, classes_.size(), size());
+  if (labels_ == ParquetLabels::kNames) report_text_labels(files_.front()->name(), format_, classes_, size());
   if (!classes_.empty()) return;
   labels_ = ParquetLabels::kNone;
   if (missing_labels_.empty())

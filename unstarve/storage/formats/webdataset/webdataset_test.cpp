@@ -212,7 +212,7 @@ TEST_CASE("an invalid sample is reported and its neighbours are read") {
   for (const char* const member : {"5.cls", "5.json", "5.txt"})
     CHECK_THAT(middle(TarText().file("5.jpg", "x").file(member, "-1")),
                Catch::Contains("label -1 is not a class number; expected 0 to 1048575"));
-  CHECK_THAT(middle(TarText().file("5.jpg", "x")), Catch::Contains("the record has no label, others have"));
+  CHECK_THAT(middle(TarText().file("5.jpg", "x")), Catch::Contains("the record has no class number or name as label"));
   CHECK_THAT(middle(TarText().file("../5.jpg", "x").file("../5.cls", "0")),
              Catch::Contains("leaves the folder through '..'"));
 }
