@@ -65,6 +65,7 @@ _NAMES = {
     "with_transform": "the steps of a pipeline, or map(function)",
     "prefetch": "options(prefetch=N), which is autotuned by default",
     "num_workers": "options(threads=N), which is autotuned by default",
+    "pin_memory": "to_torch('cuda') after batch(), which uses page-locked memory",
     "loader": "batch(size), which returns a loader to iterate over",
     "dataloader": "batch(size), which returns a loader to iterate over",
     "as_numpy_iterator": "batch(size), which returns a loader to iterate over",

@@ -171,6 +171,7 @@ def test_messages_name_the_argument(call, message):
     (lambda p: p.batch(8).to_pytorch, "Did you mean 'to_torch'"),
     (lambda p: p.batch(8).to, r"Use to_torch\(device\)"),
     (lambda p: p.loader, r"Use batch\(size\), which returns a loader"),
+    (lambda p: p.pin_memory, r"Use to_torch\('cuda'\) after batch\(\)"),
     (lambda p: p.prefetch, r"Use options\(prefetch=N\)"),
     (lambda p: p.random_choice, r"Use one_of\(\.\.\.\)"),
     (lambda p: p.solarize, r"Use operation\('solarize'\)"),

@@ -63,8 +63,10 @@ class RangeChecks {
   static void check(const std::string& node, const std::optional<T>& value, const NodeInfo& info) {
     if (value) check(node, *value, info);
   }
+  // check_normalisation() reports numbers above the maximum.
   static void check(const std::string& node, const std::array<float, kChannels>& values, const NodeInfo& info) {
-    for (const float value : values) check(node, value, info);
+    for (const float value : values)
+      if (!std::isfinite(value) || value <= *info.maximum) check(node, value, info);
   }
   static void check(const std::string& node, const std::vector<double>& values, const NodeInfo& info) {
     for (std::size_t i = 0; i < values.size(); ++i) check(fmt::format("{}[{}]", node, i), values[i], info);
