@@ -172,8 +172,11 @@ class Bench:
         return start_ours, lambda: self.python(what, peer_job, settings), settings
 
     def measure(self, start_ours, start_peer):
-        """Returns the rates of both sides, one per pair, over several starts in alternating order."""
-        rates = ([], [])
+        """Returns the rates of both sides, one per pair, over several starts in alternating order.
+
+        Next to them, the CPU seconds per sample of both sides, one per pair; empty for a side of several processes.
+        """
+        rates, cpu = ([], []), ([], [])
         starts = self.options.starts
         for start in range(starts):
             pairs = self.options.pairs * (start + 1) // starts - self.options.pairs * start // starts
@@ -185,9 +188,10 @@ class Bench:
                     (ours, peer), pairs, self.options.seconds,
                     lambda pair, done=done: say(f"  pair {done + pair + 1} of {self.options.pairs}")
                     if sys.stderr.isatty() else None)
-            for side, measured in zip(rates, more, strict=True):
-                side.extend(measured)
-        return rates
+            for which, child in enumerate((ours, peer)):
+                rates[which].extend(more[which])
+                cpu[which].extend(getattr(child, "cpu_per_sample", [])[-pairs:])
+        return rates, cpu
 
     def run(self, comparison):
         line = {"name": comparison.name, "status": "measured", "ours": None, "peer": None, "unit": comparison.unit,
@@ -199,7 +203,7 @@ class Bench:
         try:
             start_ours, start_peer, line["settings"] = self.sides(comparison)
             line["data"] = self.folder(comparison.data)[1]
-            ours_rates, peer_rates = self.measure(start_ours, start_peer)
+            (ours_rates, peer_rates), cpu = self.measure(start_ours, start_peer)
         except (setup.Unavailable, Failed) as failure:
             return line | {"status": "unavailable", "reason": str(failure)}
         ratio, low, high = compare.ratio_interval(ours_rates, peer_rates)
@@ -212,6 +216,8 @@ class Bench:
         if comparison.name == "python-iteration":  # additional time per batch compared with C++
             batch = comparison.job["batch"]
             line["microseconds_per_batch"] = round(1e6 * (batch / line["ours"] - batch / line["peer"]), 2)
+        if comparison.name == "checkpoint-cost":
+            line |= cpu_fields(*cpu, comparison.job["batch"])
         if comparison.name == "scheduling":
             line["per_core"] = round(line["ours"] / len(self.cores))
         return line
@@ -225,6 +231,17 @@ class Bench:
                 print(comparison.name, side, json.dumps(child.check(str(sheet))), flush=True)
 
 
+def cpu_fields(ours, peer, batch):
+    """CPU time of all threads per step, in ms, and its ratio: 1.01 if ours takes 1 % more.
+
+    ours, peer: CPU seconds per sample, one per pair.
+    """
+    ratio, low, high = compare.ratio_interval(ours, peer)
+    return {"ours_cpu_ms": round(1e3 * batch * compare.median(ours), 3),
+            "peer_cpu_ms": round(1e3 * batch * compare.median(peer), 3),
+            "cpu_ratio": round(ratio, 4), "cpu_low": round(low, 4), "cpu_high": round(high, 4)}
+
+
 def report(line):
     if line["status"] != "measured":
         return f"{line['name']:<28} unavailable: {line['reason']}"
@@ -232,8 +249,11 @@ def report(line):
         return (f"{line['name']:<36} ours {line['ours_us']:>9,.1f}  peer {line['peer_us']:>9,.1f} us/image"
                 f"  ratio {line['ratio']:.2f} [{line['low']:.2f}, {line['high']:.2f}]")
     digits = 1 if line["peer"] >= 100 else 2
+    cpu = "" if "cpu_ratio" not in line else (
+        f"; CPU time per step {line['ours_cpu_ms']:.1f} and {line['peer_cpu_ms']:.1f} ms, ratio "
+        f"{line['cpu_ratio']:.4f} [{line['cpu_low']:.4f}, {line['cpu_high']:.4f}]")
     return (f"{line['name']:<28} ours {line['ours']:>12,.{digits}f}  peer {line['peer']:>12,.{digits}f} {line['unit']}"
-            f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]")
+            f"  ratio {line['ratio']:.3f} [{line['low']:.3f}, {line['high']:.3f}]{cpu}")
 
 
 def main():

@@ -29,7 +29,7 @@ struct Option {
   const char* help;
   bool required = false;
   Completes completes = Completes::kNothing;
-  const char* choices = "";     // all accepted values, separated by blanks; the shell completes them
+  const char* choices = "";     // values that the shell completes, separated by blanks
   bool rest = false;            // positional: all words after "--", the command line of another program
   bool several = false;         // one or more values; a positional one is shown as "NAME..."
   bool value_optional = false;  // without a value it is ""

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -48,8 +49,9 @@ std::optional<HostSettings> host_settings_of(const Command& command, const Argum
 }
 
 bool reports_allocator(const Command& command, const HostSettings& settings) {
-  return std::string_view(command.name) == "train" &&
-         !missing_allocator(settings.allocator, read_host_facts()).empty();  // run_train() always throws then
+  constexpr std::array<std::string_view, 3> kTrainers{"train", "lr-find", "batch-find"};
+  return std::ranges::find(kTrainers, std::string_view(command.name)) != kTrainers.end() &&
+         !missing_allocator(settings.allocator, read_host_facts()).empty();  // their jobs always throw then
 }
 
 void apply_host_settings(const HostSettings& settings, char** argv) {

@@ -95,8 +95,11 @@ def run_of(line):
 
 def default_cells(line):
     unit = "" if line["unit"] == "images/s" else " " + line["unit"]
+    cpu = {} if "cpu_ratio" not in line else {
+        "CPU time, ours to peer [95 %]": f"{line['cpu_ratio']:.3f} [{line['cpu_low']:.3f}, {line['cpu_high']:.3f}]"}
     return {"comparison": f"`{line['name']}`", "ours": number(line["ours"]) + unit,
-            "peer": number(line["peer"]) + unit, "ratio [95 %]": ratio(line), "machine and options": run_of(line)}
+            "peer": number(line["peer"]) + unit, "ratio [95 %]": ratio(line), **cpu,
+            "machine and options": run_of(line)}
 
 
 def operation_cells(line):

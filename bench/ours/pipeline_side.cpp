@@ -1,6 +1,4 @@
 // A pipeline given as YAML, with a consumer that takes a given time per batch.
-#include <sys/resource.h>
-
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -17,15 +15,6 @@ namespace unstarve::bench {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double process_cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 class PipelineSide final : public Side {
  public:

@@ -6,6 +6,8 @@
 // disables AVX-512 kernels. sides.h lists the sides.
 // Threads: run() and check() from one thread. Failure: exceptions of the library; main.cpp reports {"error": text}.
 
+#include <sys/resource.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -22,6 +24,16 @@ struct Block {
   double seconds = 0;
   double cpu_seconds = 0;  // of the whole process; 0: not measured
 };
+
+// CPU time of all threads of this process, those that have ended included.
+inline double process_cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 class Side {
  public:

@@ -63,6 +63,7 @@ class TrainSide final : public Side {
     const int first_steps = job.contains("device") ? kFirstStepsOfGpu : 1;
     for (int i = 0; i < first_steps; ++i) trainer_->step(kLearningRate);
     trainer_->synchronise();
+    cpu_seconds_ = process_cpu_seconds();
     checkpoint_s_ = job.value("checkpoint_seconds", 0.0);
     if (checkpoint_s_ <= 0) return;
     std::string name = (std::filesystem::temp_directory_path() / "unstarve-bench-XXXXXX").string();
@@ -87,6 +88,7 @@ class TrainSide final : public Side {
       ++block.samples;
     }
     if (host_time_) return block;
+    const double cpu = cpu_seconds_;
     const auto start = Clock::now();
     double next_checkpoint_s = checkpoint_s_;
     while (block.seconds < seconds) {
@@ -99,6 +101,8 @@ class TrainSide final : public Side {
         checkpoints_->write(trainer_->snapshot({++written_, ""}), written_);
       }
     }
+    cpu_seconds_ = process_cpu_seconds();
+    block.cpu_seconds = cpu_seconds_ - cpu;
     return block;
   }
 
@@ -117,6 +121,8 @@ class TrainSide final : public Side {
   std::filesystem::path folder_;
   std::optional<Checkpoints> checkpoints_;
   std::int64_t written_ = 0;
+  // At the end of the last block: the next one includes the rest of a checkpoint that was still being written then.
+  double cpu_seconds_ = 0;
   bool host_time_ = false;
   int queued_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "../options/shared.h"
+#include "../options/train_flags.h"
 #include "../terminal.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/training/configuration_faults.h"
@@ -13,18 +14,18 @@ namespace {
 
 constexpr int kLargestBatch = 1 << 20;
 // Settings that the measurements of one process do not use.
-constexpr std::array<std::string_view, 7> kUnusedByBatchFind{"resident", "schedule.", "sync_batch_norm", "progressive.",
-                                                             "prune.",   "qat.",      "evaluation_size"};
+constexpr std::array<std::string_view, 8> kUnusedByBatchFind{"resident",        "schedule.",        "sync_batch_norm",
+                                                             "progressive.",    "prune.",           "qat.",
+                                                             "evaluation_size", "test_augmentation"};
 
 int run_batch_find_command(const Arguments& arguments, const std::string& command_line) {
   require_one_process("batch-find");
   BatchFindOptions options;
   ConfigurationFaults faults;
   faults.collect([&] { check_outputs(arguments, {"--report"}); });
-  faults.collect([&] {
-    options.settings = trainer_settings_from(arguments.without("--memory-limit"));  // the loader's, in other commands
-    options.target = parse_target(options.settings.train.device);
-  });
+  // --memory-limit is that of the loader in other commands.
+  options.settings = trainer_settings_from(arguments.without("--memory-limit"), faults);
+  options.target = {options.settings.train.device};
   const auto batch = [&](int& value, const char* option) {
     faults.collect([&] { value = static_cast<int>(arguments.integer(option, value, 1, kLargestBatch)); });
   };
@@ -33,9 +34,10 @@ int run_batch_find_command(const Arguments& arguments, const std::string& comman
   faults.collect([&] { options.seconds = arguments.number("--seconds", options.seconds, 0.1, 3600); });
   faults.collect([&] { options.longest_s = arguments.number("--longest", options.longest_s, 0.1, 36000); });
   faults.collect([&] { options.memory_bytes = arguments.megabytes("--memory-limit", 0) * 1'000'000; });
-  faults.throw_if_any();
-  const BatchFindResult result =
-      with_progress([&](const Progress& progress) { return run_batch_find(options, progress); });
+  options.faults = std::move(faults);
+  const BatchFindResult result = named_by_flags(arguments, [&] {
+    return with_progress([&](const Progress& progress) { return run_batch_find(options, progress); });
+  });
   print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "../options/shared.h"
+#include "../options/train_flags.h"
 #include "../terminal.h"
 #include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
@@ -11,22 +12,25 @@ namespace unstarve::cli {
 namespace {
 
 // Settings that a sweep of one process does not use.
-constexpr std::array<std::string_view, 8> kUnusedByLrFind{
-    "resident", "learning_rate", "schedule.", "sync_batch_norm", "progressive.", "prune.", "qat.", "evaluation_size"};
+constexpr std::array<std::string_view, 9> kUnusedByLrFind{
+    "resident", "learning_rate", "schedule.",       "sync_batch_norm",  "progressive.",
+    "prune.",   "qat.",          "evaluation_size", "test_augmentation"};
 
 int run_lr_find_command(const Arguments& arguments, const std::string& command_line) {
   require_one_process("lr-find");
   LrFindOptions options;
   ConfigurationFaults faults;
   faults.collect([&] { check_outputs(arguments, {"--report"}); });
-  faults.collect([&] { options.settings = trainer_settings_from(arguments); });
+  options.settings = trainer_settings_from(arguments, faults);
   options.weights = arguments.text("--weights");
   RateSweepOptions& sweep = options.sweep;
   faults.collect([&] { sweep.from = arguments.number("--from", sweep.from, 1e-30, 1e30); });
   faults.collect([&] { sweep.to = arguments.number("--to", sweep.to, 1e-30, 1e30); });
   faults.collect([&] { sweep.updates = static_cast<int>(arguments.integer("--steps", sweep.updates, 2, 1'000'000)); });
-  faults.throw_if_any();
-  const LrFindResult result = with_progress([&](const Progress& progress) { return run_lr_find(options, progress); });
+  options.faults = std::move(faults);
+  const LrFindResult result = named_by_flags(arguments, [&] {
+    return with_progress([&](const Progress& progress) { return run_lr_find(options, progress); });
+  });
   print_result(arguments, result);
   if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;

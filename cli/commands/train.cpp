@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,6 +19,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/dawnbench.h"
 #include "unstarve/jobs/settings/recipes.h"
+#include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
 #include "unstarve/pipeline/executor/loader.h"
@@ -51,8 +51,28 @@ CheckpointTargets targets_from(const Arguments& arguments) {
   };
   require("--checkpoint-every", targets.any());
   require("--keep-checkpoints", !targets.folder.empty());
-  check_output_folder(targets.folder);
+  check_output_folder(arguments.has("--checkpoint-dir") ? "--checkpoint-dir" : "--resume", targets.folder);
   return targets;
+}
+
+// Adds a fault for every option that has no effect without another one.
+void check_options_in_use(const Arguments& arguments, const TrainOptions& options, ConfigurationFaults& faults) {
+  const bool validates = arguments.has("--val");
+  const bool saves = arguments.has("--checkpoint-dir") || arguments.has("--out") || arguments.has("--resume");
+  const bool of_file = arguments.has("--config") || detect_spec(arguments.text("DATA")).kind != SpecKind::kNone;
+  const bool known = !of_file || !faults.any();  // the policy of a file with faults is not
+  const bool fails = known && options.settings.pipeline.errors.policy == OnError::kFail;
+  const auto require = [&](const char* option, bool used, const char* other) {
+    if (!arguments.has(option) || used) return;
+    faults.add(
+        {ErrorKind::kArgument, fmt::format("{}: no effect without {}; expected both or neither", option, other)});
+  };
+  require("--val-split", validates, "--val");
+  require("--evaluate-every", validates || saves || options.evaluate_every == 0, "--val");
+  require("--evaluation-size", validates, "--val");
+  require("--test-augmentation", validates, "--val");
+  require("--error-rate", !fails, "--on-error skip or replace");
+  require("--error-limit", !fails, "--on-error skip or replace");
 }
 
 // The batch of every rank is that of the settings, so an update has more samples: linear scaling (Goyal et al.,
@@ -104,12 +124,10 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
   ConfigurationFaults faults;
   for (const char* const output : {"--report", "--trace", "--out", "--quarantine", "--dawnbench"})
     faults.collect([&] { check_outputs(arguments, {output}); });
-  faults.collect([&] { check_output_folder(arguments.text("--tensorboard")); });
+  faults.collect([&] { check_output_folder("--tensorboard", arguments.text("--tensorboard")); });
   faults.collect([&] { author = author_from(arguments); });
   faults.collect([&] { options.checkpoints = targets_from(arguments); });
-  const std::optional<Settings> settings = trainer_settings_from(arguments, faults);
-  options.settings = settings.value_or(Settings());
-  if (arguments.has("--qat")) options.settings.train.qat.enabled = true;
+  options.settings = trainer_settings_from(arguments, faults);
   auto& errors = options.settings.pipeline.errors;
   faults.collect([&] {
     if (arguments.has("--on-error")) errors.policy = policy_of(arguments.text("--on-error"));
@@ -134,7 +152,7 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
     errors.limit = static_cast<std::uint64_t>(
         arguments.integer("--error-limit", static_cast<long long>(errors.limit), 0, 1LL << 62));
   });
-  if (!settings) faults.throw_if_any();
+  check_options_in_use(arguments, options, faults);
   options.faults = std::move(faults);
   options.trace = arguments.text("--trace");
   options.tensorboard = arguments.text("--tensorboard");
@@ -153,13 +171,13 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
       if (!options.ranks.first()) set_notice_sink({});  // rank 0 has the same
       if (options.ranks.first())
         options.announce = [](const std::string& text) { print_to_stderr(fmt::format("unstarve: {}\n", text)); };
-      if (options.ranks.several()) scale_rate(arguments, options.ranks, options.settings);
+      if (options.ranks.several() && !options.faults.any()) scale_rate(arguments, options.ranks, options.settings);
       result = run_train(options, bar.callback(), signals.token());
     } catch (const Error& failure) {
       if (failure.kind() == ErrorKind::kCancelled && signals.received() != 0)
         throw Interrupted({failure.kind(), options.ranks.first() ? failure.what() : ""}, signals.received());
       if (in_loop) throw_of_loop(options.ranks, failure);
-      throw;
+      throw Error(failure.kind(), with_flag_names(arguments, failure.what()));
     }
   }
   if (!options.ranks.first()) return kDone;
@@ -247,8 +265,9 @@ Command train_command() {
        {"--keep-checkpoints", "N", "2", "number of checkpoints to keep in the folder"},
        {"--resume", "PATH", "",
         "resume from a checkpoint, or from the newest one in a folder, also in the middle of an epoch; or start from "
-        "weights. If PATH is a folder, or the newest checkpoint of its folder and --out is not given, checkpoints are "
-        "written to that folder unless --checkpoint-dir names another one",
+        "weights. On a CPU, losses are bit-equal to an uninterrupted run, except with --order relaxed. If PATH is a "
+        "folder, or the newest checkpoint of its folder and --out is not given, checkpoints are written to that folder "
+        "unless --checkpoint-dir names another one",
         false, Completes::kPath},
        weights_option(),
        json_option()},

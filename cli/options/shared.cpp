@@ -1,30 +1,30 @@
 #include "shared.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
+#include "../terminal.h"
 #include "train_flags.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/file.h"
-#include "unstarve/jobs/common/chrome_trace.h"
+#include "unstarve/device/device.h"
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/jobs/settings/settings_file.h"
 #include "unstarve/jobs/settings/target.h"
-#include "unstarve/jobs/tensorboard/event_file.h"
 #include "unstarve/jobs/training/configuration_faults.h"
+#include "unstarve/jobs/training/train_data.h"
 #include "unstarve/pipeline/order/sources.h"
+#include "unstarve/pipeline/spec/faults.h"
 #include "unstarve/pipeline/spec/spec_document.h"
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/train/settings_in_use.h"
 
 namespace unstarve::cli {
 namespace {
@@ -66,57 +66,165 @@ void switch_passes(const std::string& list, std::map<std::string, bool>& passes)
   if (list.empty()) fail(list);
 }
 
-// The settings of a file; `kind` is the kind of spec given as DATA, kNone for a file of --config.
-Settings settings_from_file(const std::string& file, SpecKind kind, const Arguments& arguments) {
-  if (arguments.has("--image-size"))
-    throw Error(ErrorKind::kArgument,
-                "--image-size: not applicable, the operations of " + file + " determine the size. Change it there.");
-  if (arguments.has("--augmentation"))
-    throw Error(ErrorKind::kArgument,
-                "--augmentation: not applicable, " + file + " lists the operations. Change them there.");
-  if (detect_spec(file).kind == SpecKind::kPipeline) {
-    PipelineSpec pipeline = load_pipeline(file);
-    if (kind == SpecKind::kNone && arguments.has("DATA")) {
-      pipeline.source = {arguments.text("DATA"), ""};
-      pipeline.mix.clear();
-    }
-    pipeline.source.split = arguments.text("--split", pipeline.source.split);
-    const auto data = open_data(pipeline);
-    const std::string device = arguments.text("--device", pipeline.device.name.empty() ? "cpu" : pipeline.device.name);
-    Settings settings = settings_for(pipeline, *data, arguments.text("--model"), device, arguments.text("--recipe"));
-    set_device(settings, device);
-    // As for data without a spec: an emulated accelerator accepts any element type.
-    if (parse_target(device).emulated() && !has_output(file))
-      settings.pipeline.output = output_for(settings.train.image_size);
-    return settings;
-  }
-  Settings settings = load_settings(file, arguments.text("--recipe"));
-  SourceSpec& source = settings.pipeline.source;
+// Settings as far as they can be read: what has a fault has its default, and the pipeline has no source if the data
+// cannot be opened.
+struct ReadSettings {
+  Settings settings;
+  bool file_has_faults = false;
+  std::vector<UnusedKey> unused;  // keys of the file
+};
+
+// DATA, if `kind` says that it is no spec, replaces the source of a file; so does --split.
+void replace_source(const Arguments& arguments, SpecKind kind, PipelineSpec& pipeline) {
   if (kind == SpecKind::kNone && arguments.has("DATA")) {
-    source = {arguments.text("DATA"), ""};
-    settings.pipeline.mix.clear();
+    pipeline.source = {arguments.text("DATA"), ""};
+    pipeline.mix.clear();
   }
-  source.split = arguments.text("--split", source.split);
-  require_source(settings.pipeline);
-  // What the file does not set is as without a file.
-  const auto data = open_data(settings.pipeline);
-  const std::string device = arguments.text("--device", settings.train.device);
-  settings.train = load_train_settings(
-      file, settings_for(settings.pipeline, *data, arguments.text("--model"), device, settings.recipe).train);
-  settings.train.model = arguments.text("--model", settings.train.model);
-  if (arguments.has("--device")) set_device(settings, arguments.text("--device"));
+  pipeline.source.split = arguments.text("--split", pipeline.source.split);
+}
+
+// The settings of settings_for(). Nothing if the data cannot be used; the pipeline then has no source.
+std::optional<Settings> settings_for_data(PipelineSpec& pipeline, const Arguments& arguments, const std::string& device,
+                                          const std::string& recipe, ConfigurationFaults& faults) {
+  std::optional<Settings> settings;
+  faults.collect(
+      [&] { settings = settings_for(pipeline, *open_data(pipeline), arguments.text("--model"), device, recipe); });
+  if (!settings) {
+    pipeline.source = {};
+    pipeline.mix.clear();
+  }
   return settings;
 }
 
-Settings settings_from_data(const Arguments& arguments) {
-  if (!arguments.has("DATA"))
-    throw Error(ErrorKind::kArgument, "DATA: not given; expected a path, or a settings file with --config");
-  const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
-  TrainChoice choice{arguments.text("--model"), arguments.text("--device", "cpu"),
-                     static_cast<int>(arguments.integer("--image-size", 0, 8, 4096))};
-  if (arguments.has("--augmentation")) choice.augmentation = augmentation_from_string(arguments.text("--augmentation"));
+void read_pipeline_file(const std::string& file, SpecKind kind, const Arguments& arguments, ConfigurationFaults& faults,
+                        ReadSettings& read) {
+  Settings& settings = read.settings;
+  PipelineSpec& pipeline = settings.pipeline;
+  read.file_has_faults = !faults.collect([&] { pipeline = load_pipeline(file); });
+  if (read.file_has_faults) return;
+  replace_source(arguments, kind, pipeline);
+  const std::string device = arguments.text("--device", pipeline.device.name.empty() ? "cpu" : pipeline.device.name);
+  if (auto found = settings_for_data(pipeline, arguments, device, arguments.text("--recipe"), faults))
+    settings = std::move(*found);
+  set_device(settings, device);
+  // As for data without a spec: an emulated accelerator accepts any element type.
+  if (parse_target(device).emulated() && !has_output(file)) pipeline.output = output_for(settings.train.image_size);
+}
+
+void read_settings_of_file(const std::string& file, SpecKind kind, const Arguments& arguments,
+                           ConfigurationFaults& faults, ReadSettings& read) {
+  Settings& settings = read.settings;
+  Faults of_file;
+  const bool readable = faults.collect([&] {
+    SettingsFile found = read_settings_file(file, arguments.text("--recipe"), of_file);
+    settings = std::move(found.settings);
+    read.unused = std::move(found.unused);
+  });
+  faults.collect([&] { of_file.throw_if_any(); });
+  read.file_has_faults = !readable || of_file.any();
+  if (!readable) return;
+  PipelineSpec& pipeline = settings.pipeline;
+  replace_source(arguments, kind, pipeline);
+  const std::string device = arguments.text("--device", settings.train.device);
+  if (has_source(pipeline)) {
+    // What the file does not set is as without a file.
+    if (const auto defaults = settings_for_data(pipeline, arguments, device, settings.recipe, faults)) {
+      Faults of_train;
+      settings.train = read_train_settings(file, defaults->train, of_train);
+      faults.collect([&] { of_train.throw_if_any(); });
+    }
+  } else if (!read.file_has_faults) {  // otherwise a fault of the pipeline may be the reason
+    faults.collect([&] { require_source(pipeline); });
+  }
+  settings.train.model = arguments.text("--model", settings.train.model);
+  if (arguments.has("--device")) set_device(settings, device);
+}
+
+void read_settings_of_data(const Arguments& arguments, ConfigurationFaults& faults, ReadSettings& read) {
+  TrainChoice choice{arguments.text("--model"), arguments.text("--device", "cpu")};
   choice.recipe = arguments.text("--recipe");
-  return default_settings(source, *open_source(source), choice);
+  faults.collect([&] { choice.image_size = static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)); });
+  faults.collect([&] {
+    if (arguments.has("--augmentation"))
+      choice.augmentation = augmentation_from_string(arguments.text("--augmentation"));
+  });
+  Settings& settings = read.settings;
+  const bool opened = faults.collect([&] {
+    if (!arguments.has("DATA"))
+      throw Error(ErrorKind::kArgument, "DATA: not given; expected a path, or a settings file with --config");
+    const SourceSpec source{arguments.text("DATA"), arguments.text("--split")};
+    settings = default_settings(source, *open_source(source), choice);
+  });
+  if (opened) return;
+  if (choice.image_size > 0) settings.train.image_size = choice.image_size;
+  set_device(settings, choice.device);
+}
+
+// The settings with the options of data and loader; adds all faults.
+ReadSettings read_settings(Arguments arguments, ConfigurationFaults& faults) {
+  ReadSettings read;
+  // Before opening the data.
+  const auto check = [&](const char* option, auto&& accepts) {
+    if (arguments.has(option) && !faults.collect([&] { accepts(arguments.text(option)); }))
+      arguments = arguments.without(option);
+  };
+  check("--device", [](const std::string& name) { (void)parse_target(name); });
+  check("--recipe", [&](const std::string& name) { read.settings = settings_of(find_recipe(name)); });
+  read.settings.train.model = arguments.text("--model", read.settings.train.model);
+  const std::string data = arguments.text("DATA"), config = arguments.text("--config");
+  const SpecKind kind = detect_spec(data).kind;
+  if (kind != SpecKind::kNone && arguments.has("--config"))
+    faults.add({ErrorKind::kArgument,
+                "--config " + config + ": DATA is the spec " + data + ", which has settings too. Pass one of them."});
+  if (kind != SpecKind::kNone || arguments.has("--config")) {
+    const std::string& file = kind != SpecKind::kNone ? data : config;
+    if (arguments.has("--image-size"))
+      faults.add({ErrorKind::kArgument,
+                  "--image-size: not applicable, the operations of " + file + " determine the size. Change it there."});
+    if (arguments.has("--augmentation"))
+      faults.add({ErrorKind::kArgument,
+                  "--augmentation: not applicable, " + file + " lists the operations. Change them there."});
+    if (detect_spec(file).kind == SpecKind::kPipeline)
+      read_pipeline_file(file, kind, arguments, faults, read);
+    else
+      read_settings_of_file(file, kind, arguments, faults, read);
+  } else {
+    read_settings_of_data(arguments, faults, read);
+  }
+  Settings& settings = read.settings;
+  const auto integer = [&](auto& value, const char* option, long long least, long long most) {
+    faults.collect([&] {
+      value = static_cast<std::remove_reference_t<decltype(value)>>(
+          arguments.integer(option, static_cast<long long>(value), least, most));
+    });
+  };
+  const auto word = [&](const char* option, auto&& use) {
+    if (arguments.has(option)) faults.collect([&] { use(arguments.text(option)); });
+  };
+  auto& execution = settings.pipeline.execution;
+  CacheSpec& cache = settings.pipeline.cache;
+  faults.collect([&] {
+    if (arguments.has("--batch")) set_batch(settings, static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 20)));
+  });
+  integer(execution.threads, "--threads", 1, 1024);
+  integer(execution.prefetch, "--prefetch", 0, 1024);
+  integer(execution.read_ahead, "--read-ahead", 0, 1024);
+  word("--order", [&](const std::string& text) { execution.order = order_from_string(text); });
+  word("--passes", [&](const std::string& text) { switch_passes(text, settings.pipeline.passes); });
+  faults.collect([&] { execution.memory_limit_mb = arguments.megabytes("--memory-limit", execution.memory_limit_mb); });
+  word("--cache", [&](const std::string& text) { cache.what = cache_what_from_string(text); });
+  cache.folder = arguments.text("--cache-folder", cache.folder);
+  integer(cache.limit_mb, "--cache-mb", 1, 1LL << 40);
+  return read;
+}
+
+// Throws Error(kArgument) for a device that cannot train.
+void check_training_device(const std::string& name) {
+  if (name.starts_with("emulated:"))
+    throw Error(ErrorKind::kArgument,
+                "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
+  if (!is_device_name(name))
+    throw Error(ErrorKind::kArgument, "--device: found \"" + name + "\"; expected cpu, cuda or cuda:N");
 }
 
 }  // namespace
@@ -166,52 +274,10 @@ std::string device_from(const Arguments& arguments, const Settings& settings) {
 
 Settings settings_from(const Arguments& arguments) {
   ConfigurationFaults faults;
-  const std::optional<Settings> settings = settings_from(arguments, faults);
+  ReadSettings read = read_settings(arguments, faults);
+  for (const UnusedKey& key : read.unused) faults.add({ErrorKind::kInput, key.fault});
   faults.throw_if_any();
-  return settings.value();
-}
-
-std::optional<Settings> settings_from(const Arguments& arguments, ConfigurationFaults& faults) {
-  std::optional<Settings> readable;
-  faults.collect([&] {
-    // Before opening the data.
-    if (arguments.has("--device")) (void)parse_target(arguments.text("--device"));
-    if (arguments.has("--recipe")) (void)find_recipe(arguments.text("--recipe"));
-    const std::string data = arguments.text("DATA"), config = arguments.text("--config");
-    const SpecKind kind = detect_spec(data).kind;
-    if (kind != SpecKind::kNone && arguments.has("--config"))
-      throw Error(ErrorKind::kArgument,
-                  "--config " + config + ": DATA is the spec " + data + ", which has settings too. Pass one of them.");
-    readable = kind != SpecKind::kNone     ? settings_from_file(data, kind, arguments)
-               : arguments.has("--config") ? settings_from_file(config, kind, arguments)
-                                           : settings_from_data(arguments);
-  });
-  Settings settings = readable.value_or(Settings());
-  const auto integer = [&](auto& value, const char* option, long long least, long long most) {
-    faults.collect([&] {
-      value = static_cast<std::remove_reference_t<decltype(value)>>(
-          arguments.integer(option, static_cast<long long>(value), least, most));
-    });
-  };
-  const auto word = [&](const char* option, auto&& use) {
-    if (arguments.has(option)) faults.collect([&] { use(arguments.text(option)); });
-  };
-  auto& execution = settings.pipeline.execution;
-  CacheSpec& cache = settings.pipeline.cache;
-  faults.collect([&] {
-    if (arguments.has("--batch")) set_batch(settings, static_cast<int>(arguments.integer("--batch", 0, 1, 1 << 20)));
-  });
-  integer(execution.threads, "--threads", 1, 1024);
-  integer(execution.prefetch, "--prefetch", 0, 1024);
-  integer(execution.read_ahead, "--read-ahead", 0, 1024);
-  word("--order", [&](const std::string& text) { execution.order = order_from_string(text); });
-  word("--passes", [&](const std::string& text) { switch_passes(text, settings.pipeline.passes); });
-  faults.collect([&] { execution.memory_limit_mb = arguments.megabytes("--memory-limit", execution.memory_limit_mb); });
-  word("--cache", [&](const std::string& text) { cache.what = cache_what_from_string(text); });
-  cache.folder = arguments.text("--cache-folder", cache.folder);
-  integer(cache.limit_mb, "--cache-mb", 1, 1LL << 40);
-  if (!readable) return std::nullopt;
-  return settings;
+  return std::move(read.settings);
 }
 
 HostSettings host_settings_from(const Arguments& arguments) {
@@ -250,33 +316,29 @@ std::vector<Option> trainer_options(const std::vector<Option>& more, std::span<c
   return options;
 }
 
-Settings trainer_settings_from(const Arguments& arguments) {
-  ConfigurationFaults faults;
-  const std::optional<Settings> settings = trainer_settings_from(arguments, faults);
-  faults.throw_if_any();
-  return settings.value();
-}
-
-std::optional<Settings> trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults) {
-  faults.collect([&] { reject_emulated(arguments); });
-  const std::optional<Settings> readable = settings_from(arguments, faults);
-  Settings settings = readable.value_or(Settings());
+Settings trainer_settings_from(const Arguments& given, ConfigurationFaults& faults) {
+  const bool can_train = faults.collect([&] {
+    if (given.has("--device")) check_training_device(given.text("--device"));
+  });
+  const Arguments arguments = can_train ? given : given.without("--device");
+  ReadSettings read = read_settings(arguments, faults);
+  Settings& settings = read.settings;
   TrainSettings& train = settings.train;
-  faults.collect([&] { apply_train_flags(arguments, train); });
+  const bool readable = faults.collect([&] { apply_train_flags(arguments, train); }) && !read.file_has_faults;
   faults.collect([&] { apply_host_flags(arguments, settings.host); });
   faults.collect([&] {
     train.seed =
         static_cast<std::uint64_t>(arguments.integer("--seed", static_cast<long long>(train.seed), 0, 1LL << 62));
   });
   if (arguments.has("--seed")) settings.pipeline.order.seed = train.seed;
-  if (!readable) return std::nullopt;
-  return settings;
-}
-
-void reject_emulated(const Arguments& arguments) {
-  if (arguments.text("--device").starts_with("emulated:"))
-    throw Error(ErrorKind::kArgument,
-                "--device: found an emulated accelerator, which cannot train; expected cpu, cuda or cuda:N");
+  if (arguments.has("--qat")) train.qat.enabled = true;
+  if (readable) check_flags_in_use(arguments, train, faults);
+  for (const UnusedKey& key : read.unused)
+    if (!why_without_effect(key.path, train).empty()) faults.add({ErrorKind::kInput, key.fault});
+  for (const char* const option : {"--cache-folder", "--cache-mb"})
+    if (arguments.has(option) && !arguments.has("--cache") && settings.pipeline.cache.what == CacheWhat::kNothing)
+      faults.add({ErrorKind::kArgument, std::string(option) + ": no effect without --cache; expected both or neither"});
+  return std::move(read.settings);
 }
 
 void require_one_process(const std::string& command) {
@@ -284,68 +346,6 @@ void require_one_process(const std::string& command) {
     throw Error(ErrorKind::kArgument, command +
                                           ": found several processes of a launcher; expected one process. Start it "
                                           "without torchrun, mpirun or srun");
-}
-
-namespace {
-
-// --out may be the file from which a run continues, or settings that are tuned again; export checks its MODEL.
-void check_no_input(const Arguments& arguments, const std::string& option, const std::filesystem::path& file) {
-  std::vector<std::string> inputs = arguments.rest();
-  for (const char* const input : {"DATA", "BEFORE", "AFTER", "--weights", "--data", "--val"})
-    if (arguments.has(input)) inputs.push_back(arguments.text(input));
-  if (option != "--out") {
-    for (const char* const input : {"MODEL", "--resume", "--config"})
-      if (arguments.has(input)) inputs.push_back(arguments.text(input));
-  } else {
-    std::erase_if(inputs, [](const std::string& input) { return std::filesystem::path(input).extension() == ".yaml"; });
-  }
-  for (const std::string& input : inputs) {
-    // A name before the path, as in "net=w.safetensors", and the options of a dataset, as in "d.parquet#label=x".
-    for (const std::string& path : {input, input.substr(input.find('=') + 1), input.substr(0, input.find('#'))}) {
-      std::error_code none;
-      if (std::filesystem::equivalent(file, path, none))
-        throw Error(ErrorKind::kArgument, fmt::format("{}: found {}, which this command reads; expected another file",
-                                                      option, file.string()));
-    }
-  }
-}
-
-}  // namespace
-
-void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
-  for (const char* const option : options) {
-    const std::filesystem::path file = arguments.text(option);
-    const std::filesystem::path folder = file.parent_path();
-    if (!folder.empty() && ::access(folder.c_str(), W_OK) != 0) throw io_error("write", file.string(), errno);
-    std::error_code none;
-    if (std::filesystem::is_directory(file, none)) throw io_error("write", file.string(), EISDIR);
-    if (!file.empty()) check_no_input(arguments, option, file);
-  }
-}
-
-void check_output_folder(const std::filesystem::path& folder) {
-  if (folder.empty()) return;
-  std::error_code none;
-  std::filesystem::path existing = std::filesystem::absolute(folder).lexically_normal();
-  while (!std::filesystem::exists(existing, none) && existing.has_relative_path()) existing = existing.parent_path();
-  if (!std::filesystem::is_directory(existing, none)) throw io_error("write to folder", folder.string(), ENOTDIR);
-  if (::access(existing.c_str(), W_OK | X_OK) != 0) throw io_error("write to folder", folder.string(), errno);
-}
-
-void check_measurement_files(const Arguments& arguments) {
-  check_outputs(arguments, {"--report", "--trace"});
-  check_output_folder(arguments.text("--tensorboard"));
-}
-
-void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report) {
-  if (arguments.has("--trace")) write_file_atomically(arguments.text("--trace"), chrome_trace(recording));
-  if (arguments.has("--tensorboard")) write_recording_events(arguments.text("--tensorboard"), recording);
-  if (arguments.has("--report")) write_report_file(arguments, std::move(report));
-}
-
-void write_report_file(const Arguments& arguments, Report report) {
-  if (arguments.has("--trace")) add_trace_link(report, arguments.text("--report"), arguments.text("--trace"));
-  write_report(report, arguments.text("--report"));
 }
 
 void print_result(const std::string& text) { print_output(text); }

@@ -1,22 +1,18 @@
 #pragma once
-// Shared by the commands: options, settings from a file, a spec or the data, and output.
+// Shared by the commands: options, settings from a file, a spec or the data, and printed results.
 //
 // Threads: one. Failure: Error.
 
-#include <filesystem>
-#include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "../command.h"
-#include "unstarve/jobs/common/recording.h"
+#include "outputs.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/training/configuration_faults.h"
-#include "unstarve/observe/report.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve::cli {
@@ -50,7 +46,8 @@ inline Option device_option() {
           Completes::kDevice};
 }
 inline Option training_device_option() {
-  return {"--device", "NAME", "device of the settings, else cpu", "cpu, cuda or cuda:N", false, Completes::kDevice};
+  return {"--device",          "NAME",    "device of the settings, else cpu", "cpu, cuda or cuda:N", false,
+          Completes::kNothing, "cpu cuda"};
 }
 inline Option seed_option() { return {"--seed", "N", "0", "seed of weights, order and augmentation"}; }
 inline Option weights_option() {
@@ -121,9 +118,6 @@ inline Option config_option() {
 // from the data. Options of the command line override them. Throws Error.
 [[nodiscard]] Settings settings_from(const Arguments& arguments);
 
-// The same, but adds errors to `faults` and keeps the other values. Nothing: settings or data cannot be read at all.
-[[nodiscard]] std::optional<Settings> settings_from(const Arguments& arguments, ConfigurationFaults& faults);
-
 // The host settings of --config or of a settings file given as DATA, with those of the command line; opens no data.
 // Throws Error.
 [[nodiscard]] HostSettings host_settings_from(const Arguments& arguments);
@@ -135,12 +129,10 @@ inline Option config_option() {
 // emulated accelerators, and train_flags() without `left_out`.
 [[nodiscard]] std::vector<Option> trainer_options(const std::vector<Option>& more,
                                                   std::span<const std::string_view> left_out);
-// The settings of such a command. Throws Error(kArgument) for an emulated accelerator, which cannot train.
-[[nodiscard]] Settings trainer_settings_from(const Arguments& arguments);
-// The same, with `faults` as settings_from().
-[[nodiscard]] std::optional<Settings> trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults);
-// Throws Error(kArgument) for an emulated accelerator.
-void reject_emulated(const Arguments& arguments);
+// The settings of such a command. Adds all faults to `faults`: what cannot be read has its default, and the pipeline
+// has no source if the data cannot be opened. An emulated accelerator, which cannot train, is a fault, and so is a flag
+// or key without effect.
+[[nodiscard]] Settings trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults);
 // Throws Error(kArgument) if a launcher has started several processes, for a command that is not distributed.
 void require_one_process(const std::string& command);
 
@@ -162,19 +154,6 @@ void reject_spec(const std::string& command, const std::string& data);
 
 // --device, or the device of the settings. Throws Error(kArgument).
 [[nodiscard]] std::string device_from(const Arguments& arguments, const Settings& settings);
-
-// Fails before long work, not after it: throws Error(kIo) if the folder of a file that one of `options` names does not
-// exist or must not be written to; Error(kArgument) for a file that the command reads, --out aside.
-void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options);
-// The same for a folder that is created when it is first written to; "": none.
-void check_output_folder(const std::filesystem::path& folder);
-
-// The files of a command that measures: check_measurement_files() before, write_measurement_files() after.
-void check_measurement_files(const Arguments& arguments);  // --report, --trace and --tensorboard
-void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report);
-
-// Writes --report, with a link to the file of --trace if there is one.
-void write_report_file(const Arguments& arguments, Report report);
 
 // print_output() of a result.
 void print_result(const std::string& text);

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <charconv>
 #include <deque>
+#include <map>
 #include <string>
 #include <type_traits>
 
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/train/settings_fields.h"
+#include "unstarve/train/settings_in_use.h"
 
 namespace unstarve::cli {
 namespace {
@@ -104,6 +106,26 @@ struct FlagMaker {
   }
 };
 
+// The flag of a training setting, also of those that are read elsewhere; "": it has none.
+std::string flag_of(const FieldInfo& field) {
+  const std::string_view path = field.path;
+  if (path == "model" || path == "device" || path == "seed") return "--" + std::string(path);
+  if (path == "image_size") return "--image-size";
+  return path == "qat.enabled" ? "--qat" : field.flag;
+}
+
+// The flags by the paths of their settings, as they begin messages: "train.optimiser.momentum".
+std::map<std::string, std::string> flags_by_path() {
+  std::map<std::string, std::string> flags;
+  const TrainSettings train;
+  visit_train_fields(
+      train, [&](const FieldInfo& field, const auto&) { flags[std::string("train.") + field.path] = flag_of(field); });
+  const HostSettings host;
+  visit_host_fields(
+      host, [&](const FieldInfo& field, const auto&) { flags[std::string("host.") + field.path] = field.flag; });
+  return flags;
+}
+
 }  // namespace
 
 std::vector<Option> train_flags(std::span<const std::string_view> left_out) {
@@ -134,6 +156,34 @@ void apply_train_flags(const Arguments& arguments, TrainSettings& settings) {
   OptimiserSettings& optimiser = settings.optimiser;
   if (!has_fused_form(optimiser.name) && before.form == UpdateForm::kFused && !arguments.has("--update"))
     optimiser.form = UpdateForm::kForeach;
+}
+
+void check_flags_in_use(const Arguments& arguments, const TrainSettings& settings, ConfigurationFaults& faults) {
+  const std::map<std::string, std::string> flags = flags_by_path();
+  const auto name_of = [&](std::string_view path) {
+    const std::string& flag = flags.at("train." + std::string(path));
+    return flag.empty() ? std::string(path) : flag;
+  };
+  visit_train_fields(settings, [&](const FieldInfo& field, const auto&) {
+    const std::string flag = flag_of(field);
+    if (!arguments.has(flag)) return;
+    const std::string why = why_without_effect(field.path, settings, name_of);
+    if (!why.empty()) faults.add({ErrorKind::kArgument, flag + ": " + why});
+  });
+}
+
+std::string with_flag_names(const Arguments& arguments, const std::string& message) {
+  const std::map<std::string, std::string> flags = flags_by_path();
+  std::string named;
+  for (std::size_t begin = 0, end = 0; begin <= message.size(); begin = end + 1) {
+    end = std::min(message.find('\n', begin), message.size());
+    std::string line = message.substr(begin, end - begin);
+    const std::string path = line.substr(0, line.find(": "));
+    const auto found = flags.find(path);
+    if (found != flags.end() && arguments.has(found->second)) line.replace(0, path.size(), found->second);
+    named.append(begin == 0 ? "" : "\n").append(line);
+  }
+  return named;
 }
 
 }  // namespace unstarve::cli

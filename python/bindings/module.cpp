@@ -48,6 +48,7 @@
 #include "unstarve/core/module_loader.h"
 #include "unstarve/core/profile.h"
 #include "unstarve/device/device.h"
+#include "unstarve/jobs/settings/settings_schema.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/device/decode_balance.h"
@@ -429,6 +430,7 @@ void bind_specs(nb::module_& m) {
       },
       "spec"_a, "dataset"_a, "samples"_a);
   m.def("schema", &spec_schema);
+  m.def("settings_schema", &settings_schema);
   m.def("epoch_of", &epoch_of, "spec"_a, "samples"_a);
   m.def(
       "explain",

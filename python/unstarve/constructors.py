@@ -203,9 +203,16 @@ def _read_text(given: object) -> tuple[str, str]:
         raise IoError(f"from_yaml: {path}: {error.strerror}") from None
 
 
-def schema() -> dict[str, Any]:
-    """Returns the JSON schema (draft 2020-12) of pipelines in YAML: type, range, default and meaning of every node.
+def schema(of: Literal["pipeline", "settings"] = "pipeline") -> dict[str, Any]:
+    """Returns a JSON schema (draft 2020-12): type, range, default and meaning of every node.
 
-    The same as `unstarve explain --schema`.
+    Args:
+        of: "pipeline": a pipeline in YAML, as `unstarve explain --schema`. "settings": a settings file of
+            `unstarve train` with the sections pipeline, train and host, as `unstarve explain --settings-schema`.
+
+    Raises:
+        ArgumentError: `of` is another word.
     """
-    return cast("dict[str, Any]", json.loads(_core.schema()))
+    if of not in ("pipeline", "settings"):
+        raise ArgumentError(f"schema(of): found {of!r}; expected 'pipeline' or 'settings'")
+    return cast("dict[str, Any]", json.loads(_core.schema() if of == "pipeline" else _core.settings_schema()))

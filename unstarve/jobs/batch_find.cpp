@@ -9,7 +9,9 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/finders/batch_meter.h"
+#include "unstarve/jobs/finders/check_finder.h"
 #include "unstarve/jobs/probe/memory_probe.h"
+#include "unstarve/jobs/training/train_data.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -27,13 +29,16 @@ std::size_t available_bytes(std::size_t limit) {
   return limit > 0 ? std::min(limit, machine) : machine;
 }
 
+void check_sizes(const BatchFindOptions& options) {
+  if (options.from >= 1 && (options.to == 0 || options.from <= options.to)) return;
+  throw Error(ErrorKind::kArgument, fmt::format("batch-find: found sizes from {} to {}; expected 1 <= --from <= --to",
+                                                options.from, options.to));
+}
+
 int largest_to_try(const BatchFindOptions& options, std::uint64_t samples) {
   constexpr std::uint64_t kMost = 1 << 20;
-  const int to =
-      options.to > 0 ? options.to : std::max(options.from, round_to_eight(static_cast<int>(std::min(samples, kMost))));
-  if (options.from >= 1 && options.from <= to) return to;
-  throw Error(ErrorKind::kArgument,
-              fmt::format("batch-find: found sizes from {} to {}; expected 1 <= --from <= --to", options.from, to));
+  if (options.to > 0) return options.to;
+  return std::max(options.from, round_to_eight(static_cast<int>(std::min(samples, kMost))));
 }
 
 // Whether networks of both sizes fit at the same time. Unknown sizes are assumed to fit; running out of memory is
@@ -90,9 +95,15 @@ BatchFindResult run_batch_find(const BatchFindOptions& options, const Progress& 
   const auto report = [&](const std::string& what, double share) {
     if (progress) progress(what, share);
   };
-  notify_done_on_host(options.settings.pipeline);
   report("opening the data", 0);
-  const auto dataset = open_sources(options.settings.pipeline);
+  ConfigurationFaults faults = options.faults;
+  check_finder(options.settings, faults);
+  faults.collect([&] { check_sizes(options); });
+  std::shared_ptr<const Dataset> dataset;
+  if (has_source(options.settings.pipeline) || !faults.any())
+    faults.collect([&] { dataset = open_sources(options.settings.pipeline); });
+  faults.throw_if_any();
+  notify_done_on_host(options.settings.pipeline);
   BatchFindResult result;
   result.data = name_of_sources(options.settings.pipeline);
   result.settings = options.settings;

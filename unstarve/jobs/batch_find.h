@@ -18,6 +18,7 @@
 #include "unstarve/jobs/finders/batch_search.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/settings/target.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 
 namespace unstarve {
 
@@ -28,7 +29,8 @@ inline constexpr double kSlowest = 10;
 
 struct BatchFindOptions {
   Settings settings;  // their batch and learning rate belong together; the learning rate is scaled from there
-  Target target;      // not emulated
+  ConfigurationFaults faults{};  // that are already known; run_batch_find() reports them with those that it finds
+  Target target;                 // not emulated
   int from = 1;
   int to = 0;                    // 0: the number of samples in the data
   double seconds = 4;            // per size

@@ -8,9 +8,11 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/file.h"
 #include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/common/json.h"
+#include "unstarve/jobs/finders/check_finder.h"
 #include "unstarve/jobs/ladder/rig.h"
 #include "unstarve/jobs/train.h"
 #include "unstarve/jobs/training/train_data.h"
@@ -120,10 +122,17 @@ FiguresTable loss_table(const LrFindResult& r) {
 
 LrFindResult run_lr_find(const LrFindOptions& options, const Progress& progress) {
   const Settings& settings = options.settings;
-  notify_done_on_host(settings.pipeline);
   if (progress) progress("opening the data", 0);
-  const auto dataset = open_sources(settings.pipeline);
-  require_labels_to_train(settings.pipeline, *dataset);
+  ConfigurationFaults faults = options.faults;
+  check_finder(settings, faults);
+  faults.collect([&] { check_sweep(options.sweep); });
+  faults.collect([&] {
+    if (!options.weights.empty()) const MappedFile readable(options.weights);
+  });
+  const PipelineSpec none;
+  const auto dataset = open_train_data({settings.pipeline, none, settings.train.classes}, {}, faults).training;
+  faults.throw_if_any();
+  notify_done_on_host(settings.pipeline);
   const auto device = open_device(settings.train.device);
   const auto split = make_cpu_split(settings);
   const auto trainer = make_trainer(settings.train, {}, {options.weights, false});

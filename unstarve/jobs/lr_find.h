@@ -2,6 +2,8 @@
 // `unstarve lr-find`: the learning rate that a sweep on the real data suggests, with the real network, optimiser,
 // batch, accumulation and precision. Nothing is kept: the network starts from fresh weights, or from `weights`.
 //
+// Checks:  all faults of options, device and data are reported together, before anything is allocated.
+//
 // Threads: one caller. Failure: as Loader, Trainer and find_learning_rate(); Error(kCheck) if the loss is not finite
 // before the first update.
 
@@ -10,6 +12,7 @@
 
 #include "unstarve/jobs/common/progress.h"
 #include "unstarve/jobs/settings/settings.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/train/rate_sweep.h"
 
 namespace unstarve {
@@ -18,6 +21,7 @@ struct Report;
 
 struct LrFindOptions {
   Settings settings;
+  ConfigurationFaults faults{};   // that are already known; run_lr_find() reports them with those that it finds
   std::filesystem::path weights;  // to start from, possibly of another number of classes; "": fresh ones
   RateSweepOptions sweep;         // without `report`
 };

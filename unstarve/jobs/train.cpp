@@ -34,11 +34,6 @@
 namespace unstarve {
 namespace {
 
-void check_allocator(const HostSettings& host) {
-  if (const std::string missing = missing_allocator(host.allocator, read_host_facts()); !missing.empty())
-    throw Error(ErrorKind::kMissing, "host.allocator: " + missing);
-}
-
 // The file of --resume; "": none.
 std::filesystem::path file_to_resume(const TrainOptions& options) {
   const std::filesystem::path file = checkpoint_to_resume(options.checkpoints.folder, options.resume);

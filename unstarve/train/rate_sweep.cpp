@@ -10,15 +10,6 @@
 namespace unstarve {
 namespace {
 
-void check_options(const RateSweepOptions& options) {
-  if (options.from > 0 && options.from < options.to && std::isfinite(options.to) && options.updates >= 2) return;
-  throw Error(
-      ErrorKind::kArgument,
-      fmt::format("learning-rate sweep: found {} updates from {} to {}; expected two or more (--steps), and rates "
-                  "above 0 that rise (--from below --to)",
-                  options.updates, options.from, options.to));
-}
-
 // One update with `rate`. Returns the mean loss of its batches before the update.
 double update(Trainer& trainer, BatchSource& source, int accumulate, double rate) {
   double sum = 0;
@@ -67,8 +58,17 @@ RateSweep sweep_rates(Trainer& trainer, BatchSource& source, int accumulate, con
 
 }  // namespace
 
+void check_sweep(const RateSweepOptions& options) {
+  if (options.from > 0 && options.from < options.to && std::isfinite(options.to) && options.updates >= 2) return;
+  throw Error(
+      ErrorKind::kArgument,
+      fmt::format("learning-rate sweep: found {} updates from {} to {}; expected two or more (--steps), and rates "
+                  "above 0 that rise (--from below --to)",
+                  options.updates, options.from, options.to));
+}
+
 RateSweep find_learning_rate(Trainer& trainer, BatchSource& source, int accumulate, const RateSweepOptions& options) {
-  check_options(options);
+  check_sweep(options);
   const auto before = trainer.snapshot({});
   try {
     RateSweep sweep = sweep_rates(trainer, source, accumulate, options);

@@ -32,6 +32,9 @@ struct RateSweepOptions {
   std::stop_token stop{};
 };
 
+// Throws Error(kArgument) as find_learning_rate().
+void check_sweep(const RateSweepOptions& options);
+
 // Precondition: the last step of `trainer`, if any, was with `update`. `accumulate`: batches per update.
 [[nodiscard]] RateSweep find_learning_rate(Trainer& trainer, BatchSource& source, int accumulate,
                                            const RateSweepOptions& options = {});

@@ -3,6 +3,7 @@
 #include <array>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,44 +27,45 @@ std::string expected(const FieldRange& range) {
 
 std::string path_of(const FieldInfo& field) { return std::string("train.") + field.path; }
 
-// Collects one line per value that is out of range.
+// Collects the values that are out of range.
 struct Checker {
   const TrainSettings& settings;
-  std::string (*name_of)(const FieldInfo&);
-  std::vector<std::string> faults{};
+  std::vector<FieldFault> faults{};
 
+  template <class... Args>
+  void add(const FieldInfo& field, fmt::format_string<Args...> text, Args&&... args) {
+    faults.push_back({field, fmt::format(text, std::forward<Args>(args)...)});
+  }
   void require(const FieldInfo& field, double value) {
     if (field.range.contains(value)) return;  // false for NaN
-    faults.push_back(fmt::format("{}: found {}; expected {}", name_of(field), value, expected(field.range)));
+    add(field, "found {}; expected {}", value, expected(field.range));
   }
   void require_ramp(const FieldInfo& field, const std::vector<double>& ramp) {
     if (ramp.size() != 2 || ramp[0] > ramp[1])
-      faults.push_back(fmt::format("{}: found {}; expected two shares of the run, the first not above the second",
-                                   name_of(field), fmt::join(ramp, ", ")));
+      add(field, "found {}; expected two shares of the run, the first not above the second", fmt::join(ramp, ", "));
   }
   void require_side(const FieldInfo& field, int side, int largest) {
     if (side != 0 && (side < kLeastSide || side > largest))
-      faults.push_back(fmt::format("{}: found {}; expected 0, or at least {} and at most {}", name_of(field), side,
-                                   kLeastSide, largest));
+      add(field, "found {}; expected 0, or at least {} and at most {}", side, kLeastSide, largest);
   }
   void require_model(const FieldInfo& field, const std::string& name) {
     try {
       (void)parse_model_name(name);
     } catch (const Error& error) {
-      faults.push_back(fmt::format("{}: {}", name_of(field), error.what()));
+      add(field, "{}", error.what());
     }
   }
   void require_pattern(const FieldInfo& field) {
     try {
       check_pattern(settings.prune);
     } catch (const Error& error) {
-      faults.push_back(fmt::format("{}: {}", name_of(field), error.what()));
+      add(field, "{}", error.what());
     }
   }
   void require_form(const FieldInfo& field, UpdateForm form) {
     const OptimiserName name = settings.optimiser.name;
     if (form == UpdateForm::kFused && !has_fused_form(name))
-      faults.push_back(fmt::format("{}: found fused; expected foreach or each with {}", name_of(field), word_of(name)));
+      add(field, "found fused; expected foreach or each with {}", word_of(name));
   }
   template <class T>
   void operator()(const FieldInfo& field, const T& value) {
@@ -84,8 +86,7 @@ struct Checker {
       const auto number = static_cast<double>(value);
       require(field, number);
       if (path == "qat.freeze" && number < settings.qat.begin)
-        faults.push_back(fmt::format("{}: found {}; expected at least {}, the share at which int8 begins",
-                                     name_of(field), value, settings.qat.begin));
+        add(field, "found {}; expected at least {}, the share at which int8 begins", value, settings.qat.begin);
     }
   }
 };
@@ -112,9 +113,20 @@ int views_of(TestAugmentation augmentation) noexcept {
 void check_settings(const TrainSettings& settings) { check_settings(settings, path_of); }
 
 void check_settings(const TrainSettings& settings, std::string (*name_of)(const FieldInfo&)) {
-  Checker checker{settings, name_of};
+  std::vector<std::string> lines;
+  for (const FieldFault& fault : faults_of(settings)) lines.push_back(name_of(fault.field) + ": " + fault.text);
+  if (!lines.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+void check_graph(const TrainSettings& settings) {
+  if (settings.graph == GraphUse::kOn && settings.device == "cpu")
+    throw Error(ErrorKind::kArgument, "train.graph: found on for the device cpu; expected auto or off, or a GPU");
+}
+
+std::vector<FieldFault> faults_of(const TrainSettings& settings) {
+  Checker checker{settings};
   visit_train_fields(settings, checker);
-  if (!checker.faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(checker.faults, "\n")));
+  return std::move(checker.faults);
 }
 
 }  // namespace unstarve

@@ -159,5 +159,7 @@ struct TrainSettings {
 // Throws Error(kArgument) with all values that are out of range, one per line, each with its path. make_trainer()
 // checks model, device and precision.
 void check_settings(const TrainSettings& settings);
+// Throws Error(kArgument) if the device cannot record the graphs that the settings require.
+void check_graph(const TrainSettings& settings);
 
 }  // namespace unstarve

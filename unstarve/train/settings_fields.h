@@ -11,6 +11,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "unstarve/train/settings.h"
 
@@ -43,6 +44,12 @@ struct FieldInfo {
   const char* fallback = "";
 };
 
+// A value that is out of range, and why: "found 7; expected at least 0 and less than 1".
+struct FieldFault {
+  FieldInfo field;
+  std::string text;
+};
+[[nodiscard]] std::vector<FieldFault> faults_of(const TrainSettings& settings);
 // As check_settings() (settings.h), with this name of each field in messages.
 void check_settings(const TrainSettings& settings, std::string (*name_of)(const FieldInfo&));
 

@@ -36,6 +36,7 @@ class Child:
 
     def __init__(self, command: Sequence[str | Path], cores: Iterable[int], cwd: Path,
                  environment: Mapping[str, str] | None = None) -> None:
+        self.cpu_per_sample: list[float] = []  # CPU seconds in each block, of sides that measure them
         self.stderr = tempfile.TemporaryFile(mode="w+")
         libc = ctypes.CDLL(None)
 
@@ -65,6 +66,7 @@ class Child:
     def rate(self, seconds: float) -> float:
         """Samples per second over one block."""
         answer = self._ask(["run", seconds])
+        self.cpu_per_sample.append(float(answer.get("cpu_seconds", 0)) / max(float(answer["samples"]), 1))
         return float(answer["samples"]) / float(answer["seconds"])
 
     def check(self, sheet: str | None = None) -> dict[str, Any]:

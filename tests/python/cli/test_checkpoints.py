@@ -239,7 +239,7 @@ def test_a_checkpoint_with_nan_is_rejected(tmp_path):
 
 def test_a_folder_cannot_be_the_file_of_a_checkpoint(tmp_path):
     code, _, errors = finish(start(*RUN, "--out", tmp_path))
-    assert (code, errors) == (3, f"unstarve: write {tmp_path}: Is a directory\n")
+    assert (code, errors) == (3, f"unstarve: --out: write {tmp_path}: Is a directory\n")
 
 
 def test_a_damaged_newest_checkpoint_names_the_intact_one_before(tmp_path):

@@ -185,10 +185,10 @@ def test_all_faults_are_listed_before_the_data_is_opened():
                                             "--progressive-augmentation", "2", "--progressive-samples-ramp", "0.9,0.1",
                                             "--evaluation-size", "3"))
     assert code == 2
-    for fault in ("train.evaluation_size: found 3; expected 0, or at least 8 and at most 65536",
-                  "train.progressive.image_size: found 64; expected 0, or at least 8 and at most 32",
-                  "train.progressive.augmentation: found 2; expected at least 0 and at most 1",
-                  "train.progressive.samples_ramp: found 0.9, 0.1; expected two shares of the run",
+    for fault in ("--evaluation-size: found 3; expected 0, or at least 8 and at most 65536",
+                  "--progressive-size: found 64; expected 0, or at least 8 and at most 32",
+                  "--progressive-augmentation: found 2; expected at least 0 and at most 1",
+                  "--progressive-samples-ramp: found 0.9, 0.1; expected two shares of the run",
                   "train.progressive: found a run that is limited by minutes only"):
         assert fault in errors
     both = trained(THUMBNAILS, *SHORT, *SCHEDULES, "--minutes", "10", *EPOCHS)

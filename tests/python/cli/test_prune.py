@@ -133,13 +133,13 @@ def test_half_of_the_weights_are_sufficient_for_nearly_the_same_accuracy(tmp_pat
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--prune", "1"], "train.prune.sparsity: found 1; expected at least 0 and less than 1"),
-    (["--prune", "-0.5"], "train.prune.sparsity: found -0.5; expected at least 0 and less than 1"),
+    (["--prune", "1"], "--prune: found 1; expected at least 0 and less than 1"),
+    (["--prune", "-0.5"], "--prune: found -0.5; expected at least 0 and less than 1"),
     (["--prune", "half"], '--prune: found "half"; expected a number'),
-    (["--prune-pattern", "rows"], 'train.prune.pattern: found "rows"; expected any, channels, or N:M with N from 1 to'),
+    (["--prune-pattern", "rows"], '--prune-pattern: found "rows"; expected any, channels, or N:M with N from 1 to'),
     (["--prune-pattern", "4:2"], 'found "4:2"; expected any, channels, or N:M with N from 1 to M - 1 and M up to 64'),
     (["--prune", "0.6", "--prune-pattern", "2:4"], "found 2:4 with the sparsity 0.6; expected 0.5, which follows"),
-    (["--prune", "0.5", "--prune-ramp", "0.6,0.1"], "train.prune.sparsity_ramp: found 0.6, 0.1; expected two shares"),
+    (["--prune", "0.5", "--prune-ramp", "0.6,0.1"], "--prune-ramp: found 0.6, 0.1; expected two shares"),
     (["--prune-pattern", "1:5"], "found no layer that can be pruned"),
     (["--prune-pattern", "1:5"], "features.1.0.weight: 32 input channels, not a multiple of 5"),
 ])

@@ -131,9 +131,9 @@ def test_the_first_weights_are_those_of_the_kept_channels(dense, tmp_path):
 
 
 @pytest.mark.parametrize(("options", "code", "message"), [
-    (HALF, 2, "train.prune.pattern: found channels without weights; expected trained weights"),
+    (HALF, 2, "--prune-pattern: found channels without weights; expected trained weights"),
     (["--prune-pattern", "channels", "--weights", "DENSE"], 2,
-     "train.prune.pattern: found channels without a share; expected the share of the multiply-adds to remove"),
+     "--prune-pattern: found channels without a share; expected the share of the multiply-adds to remove"),
     (["--prune", "0.999", "--prune-pattern", "channels", "--weights", "DENSE"], 2,
      "of the multiply-adds can be removed; expected at least 99.9 %. Request a smaller share"),
     ([*HALF, "--resume", "DENSE"], 3, "found a checkpoint with all channels; expected one of a run with"),

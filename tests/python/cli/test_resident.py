@@ -50,7 +50,7 @@ def test_on_is_an_error_with_the_reason_before_the_data_is_opened():
                             (["--progressive-size", "16"], "train.progressive: found an image size"),
                             (["--image-size", "64"], "pipeline.operations[0]: found random_resized_crop")):
         code, _, errors = finish(start_training(DATA, *RUN, "--resident", "on", *options))
-        expected = f"train.resident: found on, but images cannot stay on the device: {reason}"
+        expected = f"--resident: found on, but images cannot stay on the device: {reason}"
         assert code == 2 and expected in errors, errors
         assert "resident: off" in errors
 

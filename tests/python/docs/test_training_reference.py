@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import unstarve as un
+import yaml
 from unstarve.training.settings import Settings, check_names
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/reference/training.md"
@@ -70,6 +72,54 @@ def test_the_settings_file_of_the_page_trains(tmp_path):
                           cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["steps"] == 1
+
+
+def test_the_exception_of_bit_equal_resumes_is_documented():
+    relaxed = unstarve("train", "--help").split("--resume PATH")[1].split("--weights")[0]
+    guide = (PAGE.parents[1] / "guide/train.md").read_text()
+    for text in (relaxed, guide, PAGE.read_text()):
+        assert re.search(r"bit-equal to\s+an\s+uninterrupted (one|run), except with `?--order\s+relaxed", text), text
+
+
+def schema_paths(schema, prefix=""):
+    for key, value in schema["properties"].items():
+        if "properties" in value:
+            yield from schema_paths(value, f"{prefix}{key}.")
+        else:
+            yield prefix + key
+
+
+def test_the_schema_has_every_setting_of_the_page():
+    sections = un.schema("settings")["properties"]
+    rows = re.findall(r"^\| `([a-z0-9_.]+)` \|", PAGE.read_text().split("\n## Run\n")[0], re.M)
+    assert rows == [*schema_paths(sections["train"]), *schema_paths(sections["host"], "host.")]
+    assert sections["pipeline"]["properties"] == un.schema()["properties"]
+    with pytest.raises(un.Error, match="found 'file'; expected 'pipeline' or 'settings'"):
+        un.schema("file")
+
+
+def test_schema_and_program_accept_and_reject_the_same_files(tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = un.schema("settings")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    example = yaml.safe_load(re.search(r"```yaml\n(.*?)```", PAGE.read_text(), re.S)[1])
+    example["pipeline"]["source"]["path"] = "synthetic:classes=4,images=64,size=256"
+    for change in ({}, {"host": {"affinity": "split"}}, {"recipe": "imagenet"}):
+        assert validator.is_valid(example | change)
+        (tmp_path / "s.yaml").write_text(json.dumps(example | change))
+        unstarve("explain", str(tmp_path / "s.yaml"))
+    train, host = example["train"], {"affinity": "none"}
+    for change in ({"train": train | {"modle": "resnet18"}}, {"train": train | {"learning_rate": 0}},
+                   {"train": train | {"optimiser": {"name": "sdg"}}}, {"train": train | {"optimiser": {"beta": 0.9}}},
+                   {"train": train | {"accumulate": 1.5}}, {"train": train | {"prune": {"sparsity_ramp": [0.5]}}},
+                   {"host": host | {"pages": True}}, {"host": host | {"huge_pages": "yes please"}},
+                   {"trian": {}}, {"unstarve": 2}, {"recipe": "none"}, {"pipeline": {"batsh": {}}}):
+        assert not validator.is_valid(example | change), change
+        (tmp_path / "s.yaml").write_text(json.dumps(example | change))
+        done = subprocess.run([os.environ["UNSTARVE"], "explain", "--config", tmp_path / "s.yaml"],
+                              capture_output=True, text=True)
+        assert done.returncode == 3, (change, done.stderr)
 
 
 def test_every_setting_and_flag_is_listed():

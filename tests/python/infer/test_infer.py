@@ -405,7 +405,8 @@ def test_files_and_options_that_do_not_fit_are_one_message(models, photographs, 
     assert error_of(model, tmp_path / "none", code=3).startswith("unstarve: open")
     assert error_of(model, photographs, "--out", "p.txt", code=2) == (
         'unstarve: --out p.txt: found the extension ".txt"; expected .csv, .parquet or .npy')
-    assert error_of(model, photographs, "--out", tmp_path / "none/p.csv", *FIXED, code=3).startswith("unstarve: write ")
+    unwritable = error_of(model, photographs, "--out", tmp_path / "none/p.csv", *FIXED, code=3)
+    assert unwritable.startswith("unstarve: --out: write ")
     assert error_of(model, photographs, "--image-size", 32, *FIXED, code=3) == (
         f"unstarve: infer {model}: --image-size 32: input images is ? x 3 x 64 x 64; expected its size")
     assert error_of(model, photographs, "--top", 101, *FIXED, code=2) == (

@@ -149,8 +149,8 @@ def test_a_checkpoint_resumes_only_with_the_option(checkpoint):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    (["--qat-begin", "1"], "train.qat.begin: found 1; expected at least 0 and less than 1"),
-    (["--qat-freeze", "2"], "train.qat.freeze: found 2; expected at least 0 and at most 1"),
+    (["--qat-begin", "1"], "--qat-begin: found 1; expected at least 0 and less than 1"),
+    (["--qat-freeze", "2"], "--qat-freeze: found 2; expected at least 0 and at most 1"),
 ])
 def test_errors_have_the_reason(options, message):
     code, _, errors = finish(start_training(DATA, "--model", "cifar_net", *INT8, *options))

@@ -340,7 +340,7 @@ def test_a_stop_of_all_ranks_writes_one_checkpoint(tmp_path, launcher):
     (["/no/such/data", "--epochs", 1], "/no/such/data: "),
     ([DATA, "--lr", 1], "train has no option --lr"),
     ([DATA, "--epochs", 0], '--epochs: found "0"'),
-    ([DATA, "--epochs", 1, "--learning-rate", -1], "train.learning_rate: found -1"),
+    ([DATA, "--epochs", 1, "--learning-rate", -1], "--learning-rate: found -1"),
 ])
 def test_an_error_of_all_ranks_is_printed_once(launcher, arguments, message):
     code, out, errors = finish(start(launcher, 2, *arguments, "--model", "cifar_net", "--json"))

@@ -19,7 +19,7 @@ from bench.comparisons import COMPARISONS  # noqa: E402
 from bench.operations import OPERATIONS, missing_rows  # noqa: E402
 from bench.peers import compare, inputs  # noqa: E402
 from bench.peers.child import Child, ChildGroup, Failed  # noqa: E402
-from bench.run import STANDALONE  # noqa: E402
+from bench.run import STANDALONE, Bench, cpu_fields, report  # noqa: E402
 from bench.setup import ENVIRONMENTS  # noqa: E402
 
 PEER = """
@@ -119,6 +119,32 @@ def test_a_child_is_stopped_between_its_blocks():
         assert state(peer.process.pid) == "T"
         process = peer.process
     assert process.returncode is not None
+
+
+CPU_PEER = """
+import json, sys
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"samples": 64, "seconds": 1, "cpu_seconds": CPU}), flush=True)
+"""
+
+
+def test_the_cpu_time_of_both_sides_is_measured_pair_by_pair():
+    class Options:
+        pairs, seconds, starts = 4, 0.1, 2
+
+    bench = Bench.__new__(Bench)
+    bench.options = Options
+    rates, cpu = bench.measure(lambda: child(CPU_PEER.replace("CPU", "0.66")),
+                               lambda: child(CPU_PEER.replace("CPU", "0.64")))
+    assert rates == ([64] * 4, [64] * 4)
+    assert cpu == (pytest.approx([0.66 / 64] * 4), pytest.approx([0.01] * 4))  # without the warm-up
+    fields = cpu_fields(*cpu, batch=32)
+    assert (fields["ours_cpu_ms"], fields["peer_cpu_ms"]) == (330, 320)
+    assert fields["cpu_ratio"] == fields["cpu_low"] == fields["cpu_high"] == pytest.approx(0.66 / 0.64, abs=1e-4)
+    line = {"name": "checkpoint-cost", "status": "measured", "ours": 64, "peer": 64, "unit": "images/s", "ratio": 1,
+            "low": 1, "high": 1} | fields
+    assert "CPU time per step 330.0 and 320.0 ms, ratio 1.0312" in report(line)
 
 
 def test_the_error_of_a_child_is_reported():

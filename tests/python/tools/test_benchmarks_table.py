@@ -64,6 +64,16 @@ def test_operations_and_autotuner_have_columns_of_their_own():
     assert areas["autotune"][0]["threads, prefetch: best; ours"] == "4, 8 and 64 reads; ours 1, 2"
 
 
+def test_a_row_with_cpu_time_has_its_ratio_and_other_rows_have_an_empty_cell():
+    measured = line("checkpoint-cost", ours_cpu_ms=10.1, peer_cpu_ms=10, cpu_ratio=1.0049, cpu_low=0.999, cpu_high=1.01)
+    rows = benchmarks_table.rows_by_area([measured, line("ranks-2")])["training"]
+    header, _, first, second = [[cell.strip() for cell in row.split("|")[1:-1]]
+                                for row in benchmarks_table.table(rows).splitlines()]
+    at = header.index("CPU time, ours to peer [95 %]")
+    assert header[-1] == "machine and options"
+    assert first[at] == "1.005 [0.999, 1.010]" and second[at] == ""
+
+
 def test_update_replaces_rows_and_keeps_rows_of_other_machines():
     document = "# Title\n<!-- table:loader -->\n<!-- /table -->\n<!-- table:passes -->\nx\n<!-- /table -->\nend\n"
     first = benchmarks_table.update(document, benchmarks_table.rows_by_area([line("scheduling"), line("two-threads")]))

@@ -157,6 +157,11 @@ void add_allocator(HeapAllocator allocator, const HostFacts& facts, StartEnviron
 
 }  // namespace
 
+void check_allocator(const HostSettings& settings) {
+  if (const std::string missing = missing_allocator(settings.allocator, read_host_facts()); !missing.empty())
+    throw Error(ErrorKind::kMissing, "host.allocator: " + missing);
+}
+
 const Environment& user_environment() {
   static const Environment variables = [] {
     Environment all;

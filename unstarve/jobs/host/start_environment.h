@@ -43,6 +43,9 @@ struct HostFacts {
 // replaces it.
 [[nodiscard]] std::string missing_allocator(HeapAllocator allocator, const HostFacts& facts);
 
+// Throws Error(kMissing) with this reason.
+void check_allocator(const HostSettings& settings);
+
 struct StartEnvironment {
   Environment variables;             // to set, in addition to the user's
   bool needs_start = false;          // the process has to start with them

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <type_traits>
 #include <utility>
 
@@ -25,6 +26,7 @@
 #include "unstarve/storage/dataset/dataset.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/train/settings_fields.h"
+#include "unstarve/train/settings_in_use.h"
 #include "unstarve/train/trainer.h"
 
 namespace unstarve {
@@ -68,18 +70,24 @@ std::pair<std::string, std::string> group_and_key(const std::string& path) {
                                   : std::pair(path.substr(0, dot), path.substr(dot + 1));
 }
 
-// Reads the fields of a section, such as train.
+// Reads the fields of a section, such as train; fields of the paths `left_out` keep their values.
 class FieldReader {
  public:
-  explicit FieldReader(YamlMap map) : map_(std::move(map)) {}
+  explicit FieldReader(YamlMap map, std::set<std::string> left_out = {})
+      : map_(std::move(map)), left_out_(std::move(left_out)) {}
 
   template <class T>
   void operator()(const FieldInfo& field, T& value) {
     faults_.collect([&] {
       T found = value;
       read(field, found);
-      value = std::move(found);
+      if (!left_out_.contains(field.path)) value = std::move(found);
     });
+  }
+  // Whether the section has this field.
+  [[nodiscard]] bool has(const std::string& path) {
+    const auto [group, key] = group_and_key(path);
+    return map_of(group).has(key);
   }
   // Throws with all faults.
   void finish() {
@@ -111,6 +119,7 @@ class FieldReader {
   }
 
   YamlMap map_;
+  const std::set<std::string> left_out_;
   std::map<std::string, YamlMap> groups_;
   Faults faults_;
 };
@@ -154,19 +163,63 @@ class FieldWriter {
   std::string group_;
 };
 
-// Fields with faults keep their values.
-void read_train(YamlMap map, TrainSettings& train) {
-  FieldReader reader(std::move(map));
-  visit_train_fields(train, reader);
-  reader.finish();
+// The section `train` of a file. Fields with a fault, which is added to `faults`, keep their values; a form of the
+// update that the file does not name fits its optimiser.
+void read_train(YamlMap& file, TrainSettings& train, Faults& faults) {
+  const auto read = [&file](TrainSettings& settings, std::set<std::string> left_out) {
+    FieldReader reader(file.map("train"), std::move(left_out));
+    visit_train_fields(settings, reader);
+    OptimiserSettings& optimiser = settings.optimiser;
+    if (!has_fused_form(optimiser.name) && !reader.has("optimiser.form") && optimiser.form == UpdateForm::kFused)
+      optimiser.form = UpdateForm::kForeach;
+    return reader;
+  };
+  TrainSettings found = train;
+  faults.collect([&] { read(found, {}).finish(); });
+  faults.collect([&] { check_node(file, [&] { check_settings(found); }); });
+  std::set<std::string> out_of_range;
+  for (const FieldFault& fault : faults_of(found)) out_of_range.insert(fault.field.path);
+  faults.collect([&] { read(train, std::move(out_of_range)); });
 }
 
-HostSettings read_host(YamlMap map) {
-  HostSettings host;
-  FieldReader reader(std::move(map));
-  visit_host_fields(host, reader);
-  reader.finish();
-  return host;
+void read_host(YamlMap& file, HostSettings& host, Faults& faults) {
+  faults.collect([&] {
+    FieldReader reader(file.map("host"));
+    visit_host_fields(host, reader);
+    reader.finish();
+  });
+}
+
+// The values of all training settings, in the order of visit_train_fields().
+std::vector<std::string> texts_of(const TrainSettings& train) {
+  std::vector<std::string> texts;
+  visit_train_fields(train, [&]<class T>(const FieldInfo&, const T& value) {
+    if constexpr (std::is_enum_v<T>) {
+      texts.emplace_back(word_of(value));
+    } else if constexpr (std::is_same_v<T, std::vector<double>>) {
+      texts.push_back(fmt::format("{}", fmt::join(value, ", ")));
+    } else {
+      texts.push_back(fmt::format("{}", value));
+    }
+  });
+  return texts;
+}
+
+// Keys without effect have the default or the value of a recipe in files that the program writes; these are accepted.
+std::vector<UnusedKey> unused_keys(const YamlMap& file, const TrainSettings& train) {
+  std::vector<std::vector<std::string>> written{texts_of({})};
+  for (const Recipe& recipe : recipes()) written.push_back(texts_of(settings_of(recipe).train));
+  const std::vector<std::string> found = texts_of(train);
+  std::vector<UnusedKey> unused;
+  std::size_t i = 0;
+  visit_train_fields(train, [&](const FieldInfo& field, const auto&) {
+    const std::size_t at = i++;
+    if (std::string_view(field.path) == "whitening_epochs") return;  // `tune --model` keeps it for another network
+    if (std::ranges::any_of(written, [&](const auto& texts) { return texts[at] == found[at]; })) return;
+    const std::string why = why_without_effect(field.path, train);
+    if (!why.empty()) unused.push_back({field.path, file.location(std::string("train.") + field.path) + ": " + why});
+  });
+  return unused;
 }
 
 void write_train(YAML::Emitter& out, const TrainSettings& train) {
@@ -200,12 +253,9 @@ std::string to_yaml(const Settings& settings, const std::string& comment) {
 
 namespace {
 
-// `here`: whether the settings are for this machine. A file with faults then has a fault also for an allocator that
-// this machine lacks; otherwise the start of the process reports it.
-Settings read_settings(const std::string& text, const std::string& name, const std::string& recipe, bool here) {
-  YamlMap map = YamlMap::parse(text, name);
+// Nodes with a fault, which is added to `faults`, have their defaults.
+Settings read_settings(YamlMap& map, const std::string& recipe, Faults& faults) {
   check_settings_version(map);
-  Faults faults;
   std::string named;
   faults.collect([&] {
     map.get("recipe", named);
@@ -220,12 +270,15 @@ Settings read_settings(const std::string& text, const std::string& name, const s
     faults.collect([&] { map.map("train").get("image_size", size); });
     if (size >= kLeastSide && size <= kLargestSide) set_image_size(*begin, size, settings);
   }
+  const PipelineSpec defaults = settings.pipeline;
   const YamlMap pipeline = map.map("pipeline");
-  settings.pipeline = read_pipeline_yaml(pipeline, faults, settings.pipeline);
-  faults.collect([&] { check_node(pipeline, [&] { check_spec(settings.pipeline); }); });
-  faults.collect([&] { read_train(map.map("train"), settings.train); });
-  faults.collect([&] { check_node(map, [&] { check_settings(settings.train); }); });
-  faults.collect([&] { settings.host = read_host(map.map("host")); });
+  Faults of_pipeline;
+  settings.pipeline = read_pipeline_yaml(pipeline, of_pipeline, settings.pipeline);
+  of_pipeline.collect([&] { check_node(pipeline, [&] { check_spec(settings.pipeline); }); });
+  if (of_pipeline.any()) settings.pipeline = defaults;
+  faults.collect([&] { of_pipeline.throw_if_any(); });
+  read_train(map, settings.train, faults);
+  read_host(map, settings.host, faults);
   faults.collect([&] { map.finish(); });
   faults.collect([&] {
     const std::string& requested = settings.pipeline.device.name;
@@ -233,31 +286,41 @@ Settings read_settings(const std::string& text, const std::string& name, const s
       throw Error(ErrorKind::kInput, fmt::format("{}: {}; expected {} as in train.device, or no value",
                                                  pipeline.location("device.name"), requested, settings.train.device));
   });
-  if (here && faults.any()) {
-    const std::string missing = missing_allocator(settings.host.allocator, read_host_facts());
-    if (!missing.empty()) faults.collect([&] { map.map("host").fail("allocator", missing); });
-  }
-  faults.throw_if_any();
   return settings;
 }
 
 }  // namespace
 
 Settings settings_from_yaml(const std::string& text, const std::string& name, const std::string& recipe) {
-  return read_settings(text, name, recipe, /*here=*/false);
+  YamlMap map = YamlMap::parse(text, name);
+  Faults faults;
+  Settings settings = read_settings(map, recipe, faults);
+  faults.throw_if_any();
+  return settings;
 }
 
-Settings load_settings(const std::filesystem::path& path, const std::string& recipe) {
-  return read_settings(read_text_file(path), path.string(), recipe, /*here=*/true);
+SettingsFile read_settings_file(const std::filesystem::path& path, const std::string& recipe, Faults& faults) {
+  YamlMap map = YamlMap::parse(read_text_file(path), path.string());
+  SettingsFile file{read_settings(map, recipe, faults), {}};
+  if (!faults.any()) {
+    file.unused = unused_keys(map, file.settings.train);
+    return file;
+  }
+  // Without faults, the start of the process reports it.
+  const std::string missing = missing_allocator(file.settings.host.allocator, read_host_facts());
+  if (!missing.empty()) faults.collect([&] { map.map("host").fail("allocator", missing); });
+  if (!missing.empty()) file.settings.host.allocator = HeapAllocator::kSystem;
+  return file;
 }
 
-TrainSettings load_train_settings(const std::filesystem::path& path, const TrainSettings& defaults) {
+Settings load_settings(const std::filesystem::path& path) {
+  return settings_from_yaml(read_text_file(path), path.string());
+}
+
+TrainSettings read_train_settings(const std::filesystem::path& path, const TrainSettings& defaults, Faults& faults) {
   YamlMap map = YamlMap::parse(read_text_file(path), path.string());
   TrainSettings train = defaults;
-  read_train(map.map("train"), train);
-  if (!map.map("train").map("optimiser").has("form") && !has_fused_form(train.optimiser.name))
-    train.optimiser.form = UpdateForm::kForeach;
-  check_node(map, [&] { check_settings(train); });
+  read_train(map, train, faults);
   return train;
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "unstarve/core/enum_words.h"
 #include "unstarve/core/image.h"
@@ -27,6 +28,7 @@ namespace unstarve {
 
 class CpuSplit;
 class Dataset;
+class Faults;
 
 struct Settings {
   PipelineSpec pipeline;
@@ -41,12 +43,30 @@ struct Settings {
 // `recipe`: replaces that of the file, unless it is empty.
 [[nodiscard]] Settings settings_from_yaml(const std::string& text, const std::string& name,
                                           const std::string& recipe = "");
-// Of a file for this machine: other faults of the file are reported together with an allocator that is missing here.
-[[nodiscard]] Settings load_settings(const std::filesystem::path& path, const std::string& recipe = "");
+[[nodiscard]] Settings load_settings(const std::filesystem::path& path);
 
-// The section `train` of a settings file without faults. Keys that it does not name have the values of `defaults`; the
-// form of the update then fits the optimiser.
-[[nodiscard]] TrainSettings load_train_settings(const std::filesystem::path& path, const TrainSettings& defaults);
+// A key of a settings file that has no effect with its other keys (train/settings_in_use.h), and the fault with file
+// and line.
+struct UnusedKey {
+  std::string path;  // in the section `train`
+  std::string fault;
+};
+
+struct SettingsFile {
+  Settings settings;  // nodes with a fault have their defaults; of a pipeline with one, all nodes
+  // Without those whose value is a default or that of a recipe, as in files that `tune` writes.
+  std::vector<UnusedKey> unused;
+};
+
+// A file for this machine: with other faults, a missing allocator is one too. Faults are added to `faults`; throws only
+// if the file is no mapping of this version. `recipe`: as above.
+[[nodiscard]] SettingsFile read_settings_file(const std::filesystem::path& path, const std::string& recipe,
+                                              Faults& faults);
+
+// The section `train` of a settings file. Keys that it does not name, or that have a fault, have the values of
+// `defaults`; the form of the update then fits the optimiser.
+[[nodiscard]] TrainSettings read_train_settings(const std::filesystem::path& path, const TrainSettings& defaults,
+                                                Faults& faults);
 
 // The split of CPUs that host.affinity requests for a network on the CPU; null: none. Throws as CpuSplit.
 [[nodiscard]] std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings);

@@ -5,7 +5,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
+#include "unstarve/pipeline/spec/faults.h"
 #include "unstarve/pipeline/spec/spec_yaml.h"
 #include "unstarve/storage/open.h"
 
@@ -142,6 +144,54 @@ TEST_CASE("the training settings of a bare pipeline use an image within its pixe
   spec.decode.max_pixels = 40 * 40 - 1;
   CHECK_THROWS_WITH(settings_for(spec, photographs, "", "cpu"),
                     Contains("no readable sample") && Contains("too large"));
+}
+
+TEST_CASE("settings with faults are read as far as possible") {
+  const File file("a.yaml",
+                  "unstarve: 1\npipeline: {source: {path: x}, batch: {size: 0}}\ntrain:\n  classes: many\n"
+                  "  learning_rate: -1\n  qat: {begin: 0.1, freeze: 0.2}\n  optimiser: {beta1: 0.5}\n"
+                  "host: {affinity: split, allocator: none}\n");
+  Faults faults;
+  const SettingsFile found = read_settings_file(file.path(), "", faults);
+  CHECK_THROWS_WITH(faults.throw_if_any(), Contains("batch.size: line 2") && Contains("train.classes: line 4") &&
+                                               Contains("train.learning_rate: line 5: found -1") &&
+                                               Contains("host.allocator: line 8"));
+  CHECK(found.settings.pipeline == PipelineSpec());
+  CHECK(found.settings.train.classes == TrainSettings().classes);
+  CHECK(found.settings.train.learning_rate == TrainSettings().learning_rate);
+  CHECK(found.settings.train.qat.freeze == 0.2);
+  CHECK(found.settings.host.affinity == Affinity::kSplit);
+  CHECK(found.unused.empty());  // of a file without faults only
+}
+
+TEST_CASE("a key without effect is listed, unless its value is a default or that of a recipe") {
+  const auto unused = [](const std::string& text, const std::string& recipe = "") {
+    const File file("a.yaml", text);
+    Faults faults;
+    std::vector<std::string> lines;
+    for (const UnusedKey& key : read_settings_file(file.path(), recipe, faults).unused) lines.push_back(key.fault);
+    faults.throw_if_any();
+    return lines;
+  };
+  const std::vector<std::string> lines =
+      unused("unstarve: 1\ntrain:\n  optimiser: {beta1: 0.8, beta2: 0.999}\n  schedule: {at: [0.5], factor: 0.1}\n");
+  REQUIRE(lines.size() == 2);
+  CHECK_THAT(lines[0], Contains("a.yaml.train.optimiser.beta1: line 3: no effect with optimiser.name sgd; expected"));
+  CHECK_THAT(lines[1],
+             Contains("a.yaml.train.schedule.at: line 4: no effect with schedule.name linear; expected step"));
+  CHECK(unused("unstarve: 1\ntrain: {optimiser: {name: lamb, beta1: 0.8}, schedule: {name: step, at: 0.5}}\n").empty());
+  // What the program writes is accepted, also with another optimiser and recipe.
+  for (const Recipe& recipe : recipes()) {
+    Settings settings = settings_of(recipe);
+    settings.train.optimiser.name = OptimiserName::kAdamw;
+    settings.train.schedule.name = ScheduleName::kOneCycle;
+    settings.train.lookahead.every = 0;
+    settings.train.progressive.image_size = 0;
+    settings.train.model = "resnet18";
+    for (const Recipe& other : recipes()) CHECK(unused(to_yaml(settings), std::string(other.name)).empty());
+    settings.recipe.clear();
+    CHECK(unused(to_yaml(settings)).empty());
+  }
 }
 
 }  // namespace

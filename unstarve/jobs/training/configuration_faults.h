@@ -4,6 +4,7 @@
 // Threads: one.
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,18 +14,32 @@ namespace unstarve {
 
 class ConfigurationFaults {
  public:
-  // Calls `check` and stores its Error. Errors that are no faults of a configuration (kCancelled, kMemory, kInternal),
-  // and other exceptions, are thrown on.
+  // Calls `check` and stores its Error. Returns whether there was none. Errors that are no faults of a configuration
+  // (kCancelled, kMemory, kInternal), and other exceptions, are thrown on.
   template <class Check>
-  void collect(Check&& check) {
+  bool collect(Check&& check) {
     try {
       check();
+      return true;
     } catch (const Error& error) {
       const ErrorKind kind = error.kind();
       if (kind == ErrorKind::kCancelled || kind == ErrorKind::kMemory || kind == ErrorKind::kInternal) throw;
-      faults_.push_back(error);
+      add(error);
+      return false;
     }
   }
+  // Lines that are already there are left out.
+  void add(const Error& fault) {
+    const std::string text = fault.what();
+    std::string lines;
+    for (std::size_t begin = 0, end = 0; begin <= text.size(); begin = end + 1) {
+      end = std::min(text.find('\n', begin), text.size());
+      const std::string line = text.substr(begin, end - begin);
+      if (lines_.insert(line).second) lines.append(lines.empty() ? "" : "\n").append(line);
+    }
+    if (!lines.empty()) faults_.emplace_back(fault.kind(), lines);
+  }
+  [[nodiscard]] bool any() const { return !faults_.empty(); }
   // A single error is thrown as it is, several as one Error with a line each: kArgument if one of them is, else the
   // kind of the first.
   void throw_if_any() const {
@@ -38,6 +53,7 @@ class ConfigurationFaults {
 
  private:
   std::vector<Error> faults_;
+  std::set<std::string> lines_;
 };
 
 }  // namespace unstarve

@@ -38,6 +38,17 @@ TEST_CASE("all faults of a configuration are one error") {
   }
 }
 
+TEST_CASE("a fault that is found twice is listed once") {
+  ConfigurationFaults faults;
+  CHECK_FALSE(faults.any());
+  CHECK(faults.collect([] {}));
+  CHECK_FALSE(faults.collect([] { fault(ErrorKind::kInput, "first\nsecond"); }));
+  CHECK(faults.any());
+  faults.add({ErrorKind::kInput, "second\nthird"});
+  faults.add({ErrorKind::kInput, "first"});
+  CHECK_THROWS_WITH(faults.throw_if_any(), "first\nsecond\nthird");
+}
+
 TEST_CASE("what is no fault of the configuration is thrown immediately") {
   ConfigurationFaults faults;
   for (const ErrorKind kind : {ErrorKind::kCancelled, ErrorKind::kMemory, ErrorKind::kInternal})

@@ -65,8 +65,7 @@ void check_run(const Settings& settings, double epochs, double minutes) {
   if (progressive.samples < 1) add(faults_of_order(settings.pipeline.order));
   if (progressive.image_size > 0 && settings.pipeline.batch.pad.to != PadTo::kNothing)
     faults.emplace_back("pipeline.batch.pad: found padding; expected none with train.progressive.image_size");
-  if (settings.train.graph == GraphUse::kOn && settings.train.device == "cpu")
-    faults.emplace_back("train.graph: found on for the device cpu; expected auto or off, or a GPU");
+  collect([&] { check_graph(settings.train); });
   collect([&] { check_spec(settings.pipeline); });
   if (settings.train.resident == Residence::kOn) collect([&] { add(faults_of_resident(settings)); });
   if (!faults.empty()) throw Error(ErrorKind::kArgument, fmt::format("{}", fmt::join(faults, "\n")));

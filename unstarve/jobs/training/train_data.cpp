@@ -47,7 +47,9 @@ void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset) {
 TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, ConfigurationFaults& faults) {
   const CancelScope scope(std::move(stop));
   TrainData data;
-  faults.collect([&] { data.training = open_sources(specs.training); });
+  // Without a source, its fault is known.
+  if (has_source(specs.training) || !faults.any())
+    faults.collect([&] { data.training = open_sources(specs.training); });
   if (data.training) {
     faults.collect([&] { require_labels_to_train(specs.training, *data.training); });
     faults.collect([&] { check_classes(specs.classes, *data.training); });

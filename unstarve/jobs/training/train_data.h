@@ -28,8 +28,9 @@ struct TrainDataSpecs {
   int classes = 0;                 // of the network
 };
 
-// Opens both datasets. What is missing in them, and what does not fit, is added to `faults`. Listing files or reading
-// an index may take long: Error(kCancelled) after a request to stop.
+// Opens both datasets. What is missing in them, and what does not fit, is added to `faults`. Data without a source are
+// not opened if there are faults already. Listing files or reading an index may take long: Error(kCancelled) after a
+// request to stop.
 [[nodiscard]] TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, ConfigurationFaults& faults);
 
 // Evaluates each sample of `given` once: its source or mix, with its operations if it has any, else a resize and a crop

@@ -1,6 +1,7 @@
 #pragma once
 // Guards around libtorch: a scope for autocast, and the translation of exceptions.
 
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,12 +59,18 @@ class UncachedCasts {
   bool was_cached_;
 };
 
+// A message without the source files of libraries: Gloo begins its messages with "[/pytorch/.../pair.cc:547] ".
+inline std::string without_source_files(std::string_view message) {
+  static const std::regex location(R"(\[[^\[\] ]+\.(cc|cpp|cu|h):[0-9]+\] ?)");
+  return std::regex_replace(std::string(message), location, "");
+}
+
 // Runs `body` and converts exceptions of libtorch to Error, beginning with the operation. Failed exchanges with other
 // ranks are Error(kIo).
 template <class Body>
 decltype(auto) translate_errors(std::string_view operation, Body&& body) {
   const auto fail = [&](ErrorKind kind, std::string_view reason) -> Error {
-    return {kind, std::string(operation) + ": " + std::string(reason)};
+    return {kind, std::string(operation) + ": " + without_source_files(reason)};
   };
   try {
     return std::forward<Body>(body)();
