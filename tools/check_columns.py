@@ -4,7 +4,7 @@
     tools/check_columns.py [FOLDER]      the folder to check; default: this tree
 
 Exempt are Markdown tables and code blocks, the generated stub of the extension module, and third-party files (vendor/).
-Prints the offending lines and exits with 1 if there are any.
+Prints the offending lines and exits with 1 if there are any; exits with 2 outside of a git checkout.
 """
 
 import subprocess
@@ -30,8 +30,13 @@ def too_long(lines: list[str], markdown: bool) -> Iterator[int]:
 
 def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[1])
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *ENDINGS],
-                           cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    try:
+        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *ENDINGS],
+                               cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", "").strip() or str(error)
+        print(f"list the files of {root}: {reason}; expected a folder of a git checkout", file=sys.stderr)
+        return 2
     found = 0
     for name in sorted(filter(None, set(names))):
         path = root / name

@@ -6,8 +6,8 @@
 Checked are Markdown files, string literals of C++ and JavaScript that hold prose (at least one blank), docstrings and
 prose strings of Python, the text of HTML, prose strings of shell, CMake and TOML files, and INI files. Of tests only
 the names are checked. With --comments, comments are checked too. The words and the accepted exceptions are in
-tools/words.txt. Prints `FILE:LINE: word -> suggestion` for each finding, or with
---summary the number of findings per folder. Exit code: 0 nothing found, 1 findings, 2 a malformed word list.
+tools/words.txt. Prints `FILE:LINE: word -> suggestion` for each finding, or with --summary the number of findings per
+folder. Exit code: 0 nothing found, 1 findings, 2 a malformed word list or a folder outside of a git checkout.
 """
 
 from __future__ import annotations
@@ -213,8 +213,13 @@ def findings(name: str, prose: str, rules: list[Rule], allowed: list[Allowed]) -
 
 
 def names_of(root: Path) -> list[str]:
-    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root,
-                            capture_output=True, text=True, check=True).stdout.split("\0")
+    """The files to check, of those that git tracks or would add. Raises ValueError outside of a git checkout."""
+    try:
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root,
+                                capture_output=True, text=True, check=True).stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError) as error:
+        reason = getattr(error, "stderr", "").strip() or str(error)
+        raise ValueError(f"list the files of {root}: {reason}; expected a folder of a git checkout") from error
     return sorted(name for name in set(listed) if name.endswith(ENDINGS) and (root / name).is_file()
                   and not any(fnmatch.fnmatch(name, pattern) for pattern in SKIPPED))
 
@@ -233,11 +238,12 @@ def main() -> int:
     options = parser.parse_args()
     try:
         rules, allowed = read_words(options.words)
+        names = names_of(options.root)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
     counts: Counter[str] = Counter()
-    for name in names_of(options.root):
+    for name in names:
         text = (options.root / name).read_text(encoding="utf-8")
         for line, word, suggestion in sorted(findings(name, prose_of(name, text, options.comments), rules, allowed)):
             counts[folder_of(name)] += 1

@@ -70,7 +70,7 @@ def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 
                 labels: Literal[""] | None = "") -> Pipeline:
     """Returns a pipeline over an object that returns stored images, for example from a database or an HDF5 file.
 
-    The library decodes encoded images without holding the global interpreter lock. With map() in helper processes the
+    The library decodes encoded images without holding the global interpreter lock. With map() in worker processes the
     object must be picklable, and every process has its own copy. An exception of the object, or a label without a
     class, makes a bad sample (an InputError with the traceback) to which `errors` applies.
 

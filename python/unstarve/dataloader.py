@@ -7,19 +7,19 @@ get_worker_info(), how errors are raised. It is a subclass of torch's DataLoader
 
 Different with num_workers > 0:
 
-- Workers are helper processes or threads (argument `workers`). Helpers start as torch's workers do: forked by default
-  on Linux, with no import and no pickling, or spawned with multiprocessing_context="spawn" or "forkserver", and from
-  daemonic processes. Spawned helpers receive dataset, collate_fn and worker_init_fn pickled, once for all; they share
+- Workers are processes or threads (argument `workers`). Processes start as torch's workers do: forked by default on
+  Linux, with no import and no pickling, or spawned with multiprocessing_context="spawn" or "forkserver", and from
+  daemonic processes. Spawned processes receive dataset, collate_fn and worker_init_fn pickled, once for all; they share
   one copy of large arrays and tensors, and are kept for the next loop.
 - Idle workers take the next task: single samples of the first batches of an epoch, then whole batches. A slow sample
   delays only its own batch. A dataset object with mutable state per worker sees samples in an order that depends on
   timing.
 - The global generators are seeded for every sample from the base seed of the epoch and the position of the sample:
-  augmentation that draws from random, numpy.random or torch is the same for any number of helper processes, and after a
+  augmentation that draws from random, numpy.random or torch is the same for any number of worker processes, and after a
   resume.
 - Unless persistent_workers is set, every loop has the current dataset, new seeds and a new worker_init_fn call.
-- Helpers keep the memory of deleted images for later samples, up to 256 MB each.
-- Batches are zero-copy views of memory that a helper wrote, which is reused when they are dropped. /dev/shm is not
+- Worker processes keep the memory of deleted images for later samples, up to 256 MB each.
+- Batches are zero-copy views of memory that a worker wrote, which is reused when they are dropped. /dev/shm is not
   used, except by torch if a collate_fn of yours calls default_collate. Nothing remains after any process is killed.
 """
 
@@ -64,7 +64,7 @@ class DataLoader(EpochLoader[_Sample]):
     """Loads batches of a torch dataset.
 
     Each loop is one epoch; its order is drawn from `generator` or torch's global generator, as in torch. Two loops may
-    run at the same time, each with its own workers; state_dict() is that of the newest. If a helper process dies, the
+    run at the same time, each with its own workers; state_dict() is that of the newest. If a worker process dies, the
     loop raises RuntimeError after the batches that were complete.
 
     Args:
@@ -77,7 +77,7 @@ class DataLoader(EpochLoader[_Sample]):
             torch's get_worker_info() returns None, use that of unstarve.dataloader.
 
     Raises:
-        ArgumentError: An object cannot be sent to helpers, or the dataset is a DataPipe.
+        ArgumentError: An object cannot be sent to workers, or the dataset is a DataPipe.
         ValueError: As in torch.
 
     Example:
@@ -183,14 +183,14 @@ class DataLoader(EpochLoader[_Sample]):
             check_int(f"state: {key}", state[key], 0)
         own = len(generator_states.generators_of(self))
         if len(state["generators"]) != own:
-            raise ArgumentError(f"state: found {len(state['generators'])} generator(s); expected {own}, as in this "
+            raise ArgumentError(f"state: generators: found {len(state['generators'])}; expected {own}, as in this "
                                 "loader")
         streams = state.get("streams")
         if state["begun"] and (streams is not None) != (self._dataset_kind == _DatasetKind.Iterable):
             raise ArgumentError("state: found that of another kind of dataset; expected iterable or map-style, as in "
                                 "this loader")
         if streams is not None and len(streams["workers"]) != max(1, self.num_workers):
-            raise ArgumentError(f"state: found {len(streams['workers'])} worker(s) of an iterable dataset; expected "
+            raise ArgumentError(f"state: workers of an iterable dataset: found {len(streams['workers'])}; expected "
                                 f"{max(1, self.num_workers)}, as in this loader")
         self._resume = state
 
@@ -218,6 +218,6 @@ class DataLoader(EpochLoader[_Sample]):
         return ProcessPool(self.num_workers, iterable, forks=self._forks())
 
     def _forks(self) -> bool:
-        """Returns whether helpers are forked; daemonic processes cannot have children of multiprocessing."""
+        """Returns whether workers are forked; daemonic processes cannot have children of multiprocessing."""
         context = self.multiprocessing_context or multiprocessing.get_context()
         return context.get_start_method() == "fork" and not multiprocessing.current_process().daemon

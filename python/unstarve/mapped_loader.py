@@ -1,4 +1,4 @@
-"""The loader of a pipeline with map(): workers (helper processes or threads) make its samples.
+"""The loader of a pipeline with map(): workers (processes or threads) make its samples.
 
 Each worker reads, decodes and augments samples with the library and then applies the functions. The samples of a batch
 and their random numbers are functions of (seed, epoch, sample), as in every pipeline.
@@ -117,7 +117,7 @@ class MappedLoader(Loader):
     def explain(self) -> str:
         """Describes what runs: source, order, operations, functions, and for each optimisation whether it applies."""
         lines = _core.explain(self._spec, self._dataset, self._chosen).splitlines()
-        workers = f"{self._workers} {'helper ' if self._kind == 'processes' else ''}{self._kind}"
+        workers = f"{self._workers} {'worker ' if self._kind == 'processes' else ''}{self._kind}"
         own = [f"map         {function.name}{', random by rng' if function.takes_rng else ''}"
                for function in self._users.functions]
         own.append(f"execution   {workers if self._workers else 'this thread'} for the samples, {self._prefetch} "
@@ -152,7 +152,7 @@ class MappedLoader(Loader):
             except BaseException:
                 pool.close()
                 raise
-            pool.close()  # one of its helpers died
+            pool.close()  # one of its workers died
             pool = None
         raise CancelledError("map(): the workers ended during startup")
 

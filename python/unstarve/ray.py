@@ -141,15 +141,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m unstarve.ray", description=__doc__.splitlines()[0],
         epilog="Other options are passed to `unstarve pack`.")
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    verb = verbs.add_parser("pack", help="pack on a Ray cluster", epilog="Other options are passed to `unstarve pack`.")
-    verb.add_argument("source", metavar="SRC", help="any dataset that unstarve reads")
-    verb.add_argument("folder", metavar="DST", help="folder for the shards, shared by all nodes")
-    verb.add_argument("--parts", type=int, required=True, help="number of tasks")
-    verb.add_argument("--address", help="address of the cluster [$RAY_ADDRESS, else a local one]")
-    verb.add_argument("--cpus", type=int, default=1, help="CPUs of a task [1]")
-    verb.add_argument("--retries", type=int, default=1, help="how often a failed part is retried [1]")
-    verb.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    commands = parser.add_subparsers(dest="command", required=True)
+    command = commands.add_parser("pack", help="pack on a Ray cluster",
+                                  epilog="Other options are passed to `unstarve pack`.")
+    command.add_argument("source", metavar="SRC", help="any dataset that unstarve reads")
+    command.add_argument("folder", metavar="DST", help="folder for the shards, shared by all nodes")
+    command.add_argument("--parts", type=int, required=True, help="number of tasks")
+    command.add_argument("--address", help="address of the cluster [$RAY_ADDRESS, else a local one]")
+    command.add_argument("--cpus", type=int, default=1, help="CPUs of a task [1]")
+    command.add_argument("--retries", type=int, default=1, help="how often a failed part is retried [1]")
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     given, passed = parser.parse_known_args(arguments)
     for taken in ("--part", "--threads"):
         if any(word == taken or word.startswith(taken + "=") for word in passed):

@@ -33,7 +33,7 @@ def photographs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def pools():
-    """Idle helpers shared by the tests, because starting them imports torch, which takes seconds on a busy machine."""
+    """Idle workers shared by the tests, because starting them imports torch, which takes seconds on a busy machine."""
     kept = {}
     yield kept
     for pool in kept.values():
@@ -42,7 +42,7 @@ def pools():
 
 @pytest.fixture
 def load(pools):
-    """un.DataLoader with shared helpers, which are spawned unless the context is given."""
+    """un.DataLoader with shared workers, which are spawned unless the context is given."""
     import torch
 
     import unstarve as un

@@ -47,7 +47,7 @@ class OperationSteps(ImageOperationSteps, Steps):
     def map(self, function: Callable[..., Any]) -> Self:
         """Applies a Python function to every sample. Several functions are applied in turn.
 
-        The function runs in helper processes, or in threads if the interpreter has no global lock; see
+        The function runs in worker processes, or in threads if the interpreter has no global lock; see
         options(workers=, kind=). For processes it must be picklable: defined at the top level of a module, no lambda.
         An exception is raised, with its traceback, where the batch is requested; with errors("skip") or ("replace")
         the sample is a bad sample.

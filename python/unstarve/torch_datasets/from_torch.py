@@ -6,7 +6,7 @@
 
 The conventions are those of unstarve.loader.Loader. The order is a function of (seed, epoch). Operations draw from
 (seed, epoch, sample), as in a Pipeline, so that both give the same pixels. So does augmentation of the user's own if it
-draws from the argument `rng` of a function, or in helper processes from the global generators of random, numpy.random
+draws from the argument `rng` of a function, or in worker processes from the global generators of random, numpy.random
 and torch.
 """
 
@@ -67,7 +67,7 @@ def from_torch(dataset: Any) -> DatasetPipeline:
 
     Args:
         dataset: An object with __len__ and __getitem__, or __getitems__ (maps a list of indices to a list of samples).
-            It must be picklable if helper processes are spawned; see unstarve.dataloader.
+            It must be picklable if worker processes are spawned; see unstarve.dataloader.
 
     Raises:
         ArgumentError: `dataset` has no such methods.

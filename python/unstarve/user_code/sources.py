@@ -1,4 +1,4 @@
-"""Sources of a pipeline: files, or an object of the user. Each helper process opens them again."""
+"""Sources of a pipeline: files, or an object of the user. Each worker process opens them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory for the tensors of a batch that a helper process assembles: they are stacked where the consumer reads them."""
+"""Memory for the tensors of a batch that a worker process assembles: they are stacked where the consumer reads them."""
 
 from __future__ import annotations
 

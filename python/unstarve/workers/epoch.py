@@ -207,7 +207,7 @@ class Epoch:
             self._pinner.request(serial, not self._in_order)
 
     def _get(self, serial: int) -> Taken:
-        """Takes batch `serial`. Raises RuntimeError after the timeout, or if a helper died."""
+        """Takes batch `serial`. Raises RuntimeError after the timeout, or if a worker died."""
         assert self._pool is not None
         if self._pinner is None:
             requested = serial if self._in_order or not self._workers else None

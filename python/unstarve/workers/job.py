@@ -30,7 +30,7 @@ class Stream(Protocol):
 
 
 class Job(Protocol):
-    """Pickled once and sent to all helper processes, or shared by threads."""
+    """Pickled once and sent to all worker processes, or shared by threads."""
 
     iterable: bool  # the job creates streams, not fetchers
     by_index: bool  # seeds depend on the indices of the samples, not on their positions
@@ -43,7 +43,7 @@ class Job(Protocol):
         """Called first, in every worker."""
 
     def leave(self) -> None:
-        """Called before another job replaces this one in a helper process."""
+        """Called before another job replaces this one in a worker process."""
 
     def fetcher(self, sample_seed: int, seeded: bool = True) -> Fetcher:
         """Returns the fetcher of one epoch. `seeded` is False for threads: they share the global generators."""

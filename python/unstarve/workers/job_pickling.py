@@ -22,7 +22,7 @@ def dump_job(job: Job) -> tuple[bytes, list[memoryview], list[int]]:
     except Exception as error:
         raise ArgumentError(
             f"DataLoader: the dataset, collate_fn or worker_init_fn cannot be pickled ({type(error).__name__}: {error})"
-            "; expected objects that can be sent to helper processes. Define them at the top level of a module (no "
+            "; expected objects that can be sent to worker processes. Define them at the top level of a module (no "
             "lambda), or use workers='threads' or num_workers=0.") from error
 
 
@@ -57,7 +57,7 @@ class _Spawning:
 
 
 def _reduce_tensor(tensor: Any) -> Any:
-    """Shared tensors remain shared; of others all helpers map one copy, private once written to."""
+    """Shared tensors remain shared; of others all workers map one copy, private once written to."""
     import torch.multiprocessing.reductions
 
     from unstarve.workers import tensor_pickling

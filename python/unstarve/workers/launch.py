@@ -1,4 +1,4 @@
-"""Starts helper processes: spawned from a new interpreter, or forked from this process."""
+"""Starts worker processes: spawned from a new interpreter, or forked from this process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BOOT = ("import pickle, sys; setup = pickle.load(sys.stdin.buffer); sys.path[:]
 
 
 class Process(Protocol):
-    """A helper process in its parent."""
+    """A worker process in its parent."""
 
     pid: int
 
@@ -46,13 +46,13 @@ def preparation(needs_main: bool) -> dict[str, Any]:
 
 
 def spawn(setup: dict[str, Any], descriptors: Sequence[int]) -> Process:
-    """Starts a helper in a new interpreter, which inherits `descriptors`. `setup`: see ProcessPool._launch."""
+    """Starts a worker in a new interpreter, which inherits `descriptors`. `setup`: see ProcessPool._launch."""
     command = [os.fsdecode(multiprocessing.spawn.get_executable()),
                *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
                "-c", _BOOT]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=descriptors)
     assert process.stdin is not None
-    # A broken pipe: the helper has died, which the pool notices.
+    # A broken pipe: the worker has died, which the pool notices.
     with contextlib.suppress(BrokenPipeError), process.stdin as stdin:
         stdin.write(pickle.dumps(setup, 5))
     return process
@@ -69,7 +69,7 @@ class _Forked:
         self._process.join(timeout)
         code = self._process.exitcode
         if code is None:
-            raise subprocess.TimeoutExpired("helper", timeout or 0)
+            raise subprocess.TimeoutExpired("worker", timeout or 0)
         return code
 
     def kill(self) -> None:
@@ -77,7 +77,7 @@ class _Forked:
 
 
 def fork(setup: dict[str, Any], job: Job, ours: Sequence[socket.socket]) -> Process:
-    """Starts a helper as a copy of this process, with `job` in its memory. It closes `ours`, the pool's sockets."""
+    """Starts a worker as a copy of this process, with `job` in its memory. It closes `ours`, the pool's sockets."""
     process = multiprocessing.get_context("fork").Process(target=_forked, args=(setup, job, ours), daemon=True)
     process.start()
     return _Forked(process)

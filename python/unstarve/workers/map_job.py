@@ -69,7 +69,7 @@ class MappedBatch:
 
 @dataclasses.dataclass
 class MapJob:
-    """A job.Job of a pipeline. `dataset` is that of the consumer; helper processes open their own."""
+    """A job.Job of a pipeline. `dataset` is that of the consumer; worker processes open their own."""
 
     spec: str
     seed: int
@@ -108,7 +108,7 @@ class MapJob:
                 if self.dataset is None:
                     self.dataset = concatenate(self.sources, [source.open() for source in self.sources])
                 if len(self.dataset) != self.size:
-                    raise InputError(f"{self.sources[0].name}: a helper process found {len(self.dataset)} samples; "
+                    raise InputError(f"{self.sources[0].name}: a worker process found {len(self.dataset)} samples; "
                                      f"expected {self.size}, as when the pipeline was created")
                 self._reader = _core.SampleReader(self.spec, self.dataset, self.chosen)
             return self._reader
@@ -237,15 +237,15 @@ class _FunctionError(Exception):
 
 
 def check_picklable(functions: tuple[Function, ...]) -> None:
-    """Raises ArgumentError that names the first function that cannot be sent to helper processes."""
+    """Raises ArgumentError that names the first function that cannot be sent to worker processes."""
     for function in functions:
         remedy = "Define it at the top level of a module (def or class), or use .options(kind='threads')."
         holder = function.call if inspect.isroutine(function.call) else type(function.call)
         if getattr(holder, "__module__", None) == "__main__" and not job_pickling.main_can_be_imported():
             raise ArgumentError(f"map: {function.name} is defined in a notebook or at a prompt; expected a function "
-                                f"that helper processes can import. {remedy}")
+                                f"that worker processes can import. {remedy}")
         try:
             job_pickling.dump(function)
         except Exception as error:
             raise ArgumentError(f"map: {function.name} cannot be pickled ({type(error).__name__}: {error}); expected "
-                                f"a function that can be sent to helper processes. {remedy}") from error
+                                f"a function that can be sent to worker processes. {remedy}") from error

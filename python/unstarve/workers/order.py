@@ -38,8 +38,9 @@ class Order:
         if self.batches(0) == 0:
             most = samples // world
             smaller = f"a size of at most {most}" if most else "fewer ranks"
-            raise ArgumentError(f"batch: found {samples} sample(s); expected at least one full batch of {size} on "
-                                f"{world} rank(s). Use {smaller}, or last='keep'.")
+            ranks = f" on each of {world} ranks" if world > 1 else ""
+            raise ArgumentError(f"batch: found too few samples, {samples}; expected at least one full batch of "
+                                f"{size}{ranks}. Use {smaller}, or last='keep'.")
         self.at = (0, 0, 0)
 
     def _parts(self, offset: int) -> tuple[int, int]:

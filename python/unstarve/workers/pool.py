@@ -25,7 +25,7 @@ class Pool(Protocol):
 
     @property
     def pids(self) -> Sequence[int]:
-        """Process ids of the helper processes."""
+        """Process ids of the worker processes."""
 
     def begin(self, job: Job, base_seed: int, sample_seed: int, fresh: bool,
               resume: Resume | None = None) -> bool:
@@ -48,7 +48,7 @@ class Pool(Protocol):
     def take(self, serial: int | None = None, timeout: float | None = None) -> Batch | None:
         """Waits for batch `serial`, or for any batch if it is None. Returns None after `timeout` seconds.
 
-        Raises RuntimeError if a helper process died, CancelledError if the epoch was ended.
+        Raises RuntimeError if a worker process died, CancelledError if the epoch was ended.
         """
 
     def value(self, batch: Batch) -> Any:

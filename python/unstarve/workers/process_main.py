@@ -1,4 +1,4 @@
-"""The main function of a helper process: receives tasks from a socket and writes results into its arena.
+"""The main function of a worker process: receives tasks from a socket and writes results into its arena.
 
 The process ends when the parent closes the pool or dies. A thread watches for that while a sample is being made.
 """
@@ -29,7 +29,7 @@ _ORPHAN_SECONDS = 0.5  # after the parent died
 
 
 def main(setup: dict[str, Any], job: Job | None = None) -> None:
-    """Runs a helper process.
+    """Runs a worker process.
 
     Args:
         setup: See process_pool.ProcessPool._launch.
@@ -47,9 +47,9 @@ def main(setup: dict[str, Any], job: Job | None = None) -> None:
     try:
         if job is None:
             _prepare(setup["prepare"])
-        from unstarve.workers.helper import Helper
+        from unstarve.workers.worker import Worker
 
-        begun = Helper(setup, job)
+        begun = Worker(setup, job)
     except BaseException:
         from unstarve.workers.exceptions import ExceptionWrapper
 

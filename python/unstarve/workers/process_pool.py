@@ -1,11 +1,11 @@
-"""A pool of helper processes, forked or spawned, connected by sockets.
+"""A pool of worker processes, forked or spawned, connected by sockets.
 
-    consumer ── submit ──▶ Scheduler ── tasks ──▶ one socket from which idle helpers receive (streams: one each)
+    consumer ── submit ──▶ Scheduler ── tasks ──▶ one socket from which idle workers receive (streams: one each)
         ▲                      ▲                                    │
-        └─ take ── batches ── receiver thread ◀── results, one socket per helper; data in the helper's arena
+        └─ take ── batches ── receiver thread ◀── results, one socket per worker; data in the worker's arena
 
-With map-style datasets a task belongs to no helper until one receives it. The death of a helper closes its socket,
-which ends every wait with an error that names the helper. The pool has no names in the file system, and no shared
+With map-style datasets a task belongs to no worker until one receives it. The death of a worker closes its socket,
+which ends every wait with an error that names the worker. The pool has no names in the file system, and no shared
 semaphore that a dying process could hold.
 """
 
@@ -31,15 +31,15 @@ from unstarve.workers.job import Job, Resume
 from unstarve.workers.scheduler import Batch, Outcome, Scheduler, Task, ready_batch
 
 _MESSAGE_BYTES = 96 << 10  # larger than any message: larger data is in an arena
-_CLOSE_SECONDS = 6.0  # longer than process_main._GRACE_SECONDS, after which helpers end
+_CLOSE_SECONDS = 6.0  # longer than process_main._GRACE_SECONDS, after which workers end
 
 
 class ProcessPool:
-    """A Pool of helper processes; see pool.Pool.
+    """A Pool of worker processes; see pool.Pool.
 
     Args:
         count: Number of processes.
-        streams: Each batch is made by the helper for which it was submitted.
+        streams: Each batch is made by the worker for which it was submitted.
         name: Name of the user of the pool in messages.
         forks: The processes are forked: they begin immediately, with the job in their memory, which is not pickled. A
             new job requires a new pool. Otherwise they are spawned.
@@ -47,9 +47,9 @@ class ProcessPool:
 
     def __init__(self, count: int, streams: bool, name: str = "DataLoader", forks: bool = False) -> None:
         if not hasattr(os, "memfd_create"):
-            raise MissingError(f"{name}: memfd_create not found; helper processes require Linux. Use threads.")
+            raise MissingError(f"{name}: memfd_create not found; worker processes require Linux. Use threads.")
         self._count, self._streams, self._name, self._forks = count, streams, name, forks
-        self._since = 0  # number of the epoch whose job the helpers must have entered
+        self._since = 0  # number of the epoch whose job the workers must have entered
         self._scheduler = Scheduler(count)
         self._arena = transport.Arena()
         self._arenas = [transport.Arena() for _ in range(count)]
@@ -59,10 +59,10 @@ class ProcessPool:
         self._batches: dict[int, Batch] = {}  # of this epoch, by serial number, until taken
         self._requests: deque[Batch] = deque()  # for streams
         self._outstanding = 0  # tasks sent without a result
-        self._epoch: tuple[int, int, int, int, bytes, bytes | None] | None = None  # see helper.Helper._enter
+        self._epoch: tuple[int, int, int, int, bytes, bytes | None] | None = None  # see worker.Worker._enter
         self._number = 0
         self._jobs: deque[tuple[int, bytes]] = deque()  # (epoch number, message in the arena)
-        self._entered = [0] * count  # newest epoch that each helper is known to have entered
+        self._entered = [0] * count  # newest epoch that each worker is known to have entered
         self._dead: str | None = None  # reason why no more results will arrive
         self._closed = False
         self._single_use = False  # the job has descriptors that only new processes can inherit
@@ -90,7 +90,7 @@ class ProcessPool:
             elif self._forks:
                 if started:
                     return False
-                message = b""  # the helpers inherit the job
+                message = b""  # the workers inherit the job
             else:
                 if started and self._single_use:
                     return False
@@ -136,7 +136,7 @@ class ProcessPool:
             return self._batches.pop(batch.serial)
 
     def value(self, batch: Batch) -> Any:
-        """See Pool.value(). The data remains in the helper's memory until it is dropped."""
+        """See Pool.value(). The data remains in the worker's memory until it is dropped."""
         if batch.error is not None:
             reraise_pickled(*batch.error)
         worker, message = batch.result
@@ -163,7 +163,7 @@ class ProcessPool:
         self._epoch = None
 
     def _packed(self, job: Job) -> tuple[bytes, list[int]]:
-        """Returns (message of the job in the arena, descriptors that helpers must inherit).
+        """Returns (message of the job in the arena, descriptors that workers must inherit).
 
         An unchanged job has the same message as before.
         """
@@ -171,7 +171,7 @@ class ProcessPool:
         self._needs_main = b"__main__" in head
         if self._needs_main and not job_pickling.main_can_be_imported():
             raise ArgumentError("DataLoader: the dataset, or a function of it, is defined in a notebook, at a prompt "
-                                "or by `python -c`; expected a module that spawned helper processes can import. "
+                                "or by `python -c`; expected a module that spawned worker processes can import. "
                                 "Move it to a module, or use multiprocessing_context='fork' or workers='threads'.")
         if self._jobs and self._parent.holds(self._jobs[-1][1], head, buffers):
             return self._jobs[-1][1], inherited
@@ -180,7 +180,7 @@ class ProcessPool:
     # --- tasks and results --------------------------------------------------------------------------------------------
 
     def _send(self) -> None:
-        """Sends up to two tasks per helper, so that no helper is idle while this process is busy."""
+        """Sends up to two tasks per worker, so that no worker is idle while this process is busy."""
         if self._dead or self._epoch is None:
             return
         while self._streams and self._requests:
@@ -195,7 +195,7 @@ class ProcessPool:
                 body = (batch.position + first, given)
             else:
                 body = (batch.position, batch.index if kind == "whole" else given)
-            # The sockets buffer far more than two small tasks per helper, so a blocking send does not wait.
+            # The sockets buffer far more than two small tasks per worker, so a blocking send does not wait.
             self._put(self._tasks[0], task, transport.pack(body, self._arena))
 
     def _put(self, tasks: socket.socket, task: Task, body: Any) -> bool:
@@ -203,12 +203,12 @@ class ProcessPool:
         try:
             tasks.sendall(pickle.dumps((self._epoch, batch.serial, kind, first, body), 5))
         except (BrokenPipeError, ConnectionResetError):
-            return False  # all helpers have died; the receiver thread handles it
+            return False  # all workers have died; the receiver thread handles it
         self._outstanding += 1
         return True
 
     def _receive(self) -> None:
-        """The receiver thread: processes results until the pool is closed or a helper dies."""
+        """The receiver thread: processes results until the pool is closed or a worker dies."""
         try:
             self._receive_results()
         except BaseException:  # no consumer may wait for a thread that has ended
@@ -278,6 +278,7 @@ class ProcessPool:
                     how += ", possibly because the machine ran out of memory"
             else:
                 how = f"exit code {code}"
+            # "pid(s)" as in torch's message.
             descriptions.append(f"(pid(s) {process.pid}) exited unexpectedly: {how}")
         return f"{self._name} worker {', worker '.join(descriptions)}"
 
@@ -311,7 +312,7 @@ class ProcessPool:
             signal.pthread_sigmask(signal.SIG_SETMASK, masked)
             for _, theirs in pairs:
                 theirs.close()
-        self._receiver = threading.Thread(target=self._receive, name="unstarve-helpers", daemon=True)
+        self._receiver = threading.Thread(target=self._receive, name="unstarve-workers", daemon=True)
         self._receiver.start()
 
     @property
@@ -323,9 +324,9 @@ class ProcessPool:
         return [process.pid for process in self._processes]
 
     def close(self) -> None:
-        """See Pool.close(). Idle helpers end immediately, a busy one within a few seconds."""
+        """See Pool.close(). Idle workers end immediately, a busy one within a few seconds."""
         if os.getpid() != self._pid:
-            return  # in a fork of the owner, which does not own the helpers
+            return  # in a fork of the owner, which does not own the workers
         with self._changed:
             if self._closed:
                 return
@@ -338,7 +339,7 @@ class ProcessPool:
             if self._receiver is not threading.current_thread():
                 self._receiver.join()
         for end in (*self._tasks, *self._results, *filter(None, (self._wake, self._woken))):
-            with contextlib.suppress(OSError):  # the helper has ended
+            with contextlib.suppress(OSError):  # the worker has ended
                 end.shutdown(socket.SHUT_RDWR)  # effective even if a forked process holds a copy of the socket
             end.close()
         until = time.monotonic() + _CLOSE_SECONDS

@@ -1,4 +1,4 @@
-"""Decides which part of which batch is made next, for threads and helper processes.
+"""Decides which part of which batch is made next, for threads and worker processes.
 
 The first batches of an epoch, as many as there are workers, are split into runs of a few samples, which go to idle
 workers and are collated when the last run is done: the first batch is ready early. Every other batch is one task of the

@@ -34,11 +34,11 @@ def test_a_missing_allocator_is_listed_with_faults_of_flags():
 
 
 @missing_allocator
-@pytest.mark.parametrize("verb", ["train", "lr-find", "bench"])
-def test_a_missing_allocator_alone_is_a_missing_component(verb, tmp_path):
+@pytest.mark.parametrize("command", ["train", "lr-find", "bench"])
+def test_a_missing_allocator_alone_is_a_missing_component(command, tmp_path):
     file = settings_file(tmp_path, "  model: cifar_net\n  classes: 4\n  image_size: 32\n", f"  allocator: {MISSING}\n")
     for program in ([os.environ["UNSTARVE"]], [sys.executable, "-m", "unstarve"]):
-        done = subprocess.run([*program, verb, "--config", file], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([*program, command, "--config", file], capture_output=True, text=True, timeout=120)
         assert done.returncode == 4, done.stderr
         assert done.stderr.startswith(f"unstarve: host.allocator: {MISSING}: found no "), done.stderr
         assert "apt-get install" in done.stderr
@@ -99,9 +99,9 @@ def test_a_graph_on_the_cpu_is_a_fault():
     assert "--graph: found on for the device cpu" in errors and "--momentum: found 7" in errors
 
 
-@pytest.mark.parametrize(("verb", "flags"), [("lr-find", ["--steps", "x"]), ("batch-find", ["--to", "x"])])
-def test_the_finders_list_faults_together(verb, flags):
-    done = subprocess.run([os.environ["UNSTARVE"], verb, DATA, *flags, "--from", "y", "--report", "/no/such/r.html"],
+@pytest.mark.parametrize(("command", "flags"), [("lr-find", ["--steps", "x"]), ("batch-find", ["--to", "x"])])
+def test_the_finders_list_faults_together(command, flags):
+    done = subprocess.run([os.environ["UNSTARVE"], command, DATA, *flags, "--from", "y", "--report", "/no/such/r.html"],
                           capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     for fault in (f'{flags[0]}: found "x"', '--from: found "y"', "/no/such/r.html"):

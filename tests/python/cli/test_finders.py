@@ -135,10 +135,10 @@ def test_wrong_requests_are_rejected():
     assert done.returncode == 2 and "1 <= --from <= --to" in done.stderr
     done = run("lr-find", DATA, *NETWORK, "--from", 1, "--to", 0.1)
     assert done.returncode == 2 and "and rates above 0 that rise (--from below --to)" in done.stderr
-    for verb in ("lr-find", "batch-find"):
-        done = run(verb, DATA, "--device", "emulated:h100-resnet50")
+    for command in ("lr-find", "batch-find"):
+        done = run(command, DATA, "--device", "emulated:h100-resnet50")
         assert done.returncode == 2 and "cannot train" in done.stderr
-        done = run(verb, DATA, env={**os.environ, "WORLD_SIZE": "2", "RANK": "0"})
+        done = run(command, DATA, env={**os.environ, "WORLD_SIZE": "2", "RANK": "0"})
         assert done.returncode == 2 and "expected one process" in done.stderr
 
 

@@ -133,7 +133,7 @@ def test_an_error_does_not_overlap_the_progress_bar(tmp_path):
     assert screen.lines[0].startswith("unstarve: ") and str(tmp_path / "dst") in screen.lines[0]
 
 
-def test_an_interrupt_erases_it(tmp_path):
+def test_an_interrupt_erases_the_progress_bar(tmp_path):
     code, _, sent = run_on_terminal(["pack", SLOW[0], tmp_path / "dst", *SLOW[1:]], signal_at=b"8 of 48")
     assert code == -signal.SIGINT
     assert Screen(sent).lines == [""]

@@ -30,8 +30,8 @@ def half(tmp_path_factory):
     return folder / "half.safetensors"
 
 
-def run(verb, *arguments):
-    return subprocess.run([os.environ["UNSTARVE"], verb, *map(str, arguments)], capture_output=True, text=True,
+def run(command, *arguments):
+    return subprocess.run([os.environ["UNSTARVE"], command, *map(str, arguments)], capture_output=True, text=True,
                           timeout=300)
 
 
@@ -216,13 +216,13 @@ def test_a_file_of_training_is_no_model_for_infer(half, tmp_path):
     assert 'half.safetensors: found the extension ".safetensors"; expected an ONNX file' in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["compress", "models", "train"])
-def test_a_report_does_not_replace_a_file_that_the_command_reads(half, tmp_path, verb):
+@pytest.mark.parametrize("command", ["compress", "models", "train"])
+def test_a_report_does_not_replace_a_file_that_the_command_reads(half, tmp_path, command):
     model = tmp_path / "model.safetensors"
     model.write_bytes(half.read_bytes())
     arguments = {"compress": [model, "--data", DATA, "--out", tmp_path / "small"],
-                 "models": ["--weights", f"net={model}", half], "train": [*RUN, "--weights", model]}[verb]
-    done = run(verb, *arguments, "--report", model)
+                 "models": ["--weights", f"net={model}", half], "train": [*RUN, "--weights", model]}[command]
+    done = run(command, *arguments, "--report", model)
     assert (done.returncode, done.stderr) == \
         (2, f"unstarve: --report: found {model}, which this command reads; expected another file\n")
     assert model.read_bytes() == half.read_bytes()

@@ -78,7 +78,7 @@ def test_to_torch_uses_the_device_of_the_pipeline():
     ({"decode": "host"}, {"name": "cpu", "operations": "device", "decode": "host"}),
     ({"operations": "host"}, {"name": "cpu", "operations": "host"}),
 ])
-def test_arguments_override_it(given, expected, monkeypatch):
+def test_arguments_override_the_device_node(given, expected, monkeypatch):
     made = []
 
     class Reported(Exception):

@@ -114,7 +114,7 @@ def export(tmp_path):
     return path
 
 
-def test_rules_and_sums(export):
+def test_a_trace_has_the_findings_and_sums_of_its_program(export):
     run = diagnose(export)
     assert run.returncode == 0, run.stderr
     diagnosis = json.loads(run.stdout)

@@ -247,15 +247,16 @@ def parameters(name):
     return names
 
 
-def verb_help(verb):
-    return subprocess.run([os.environ["UNSTARVE"], verb, "--help"], capture_output=True, text=True, check=False).stdout
+def command_help(command):
+    done = subprocess.run([os.environ["UNSTARVE"], command, "--help"], capture_output=True, text=True, check=False)
+    return done.stdout
 
 
 def check_ours(span):
     if span.startswith("unstarve "):
         words = span.split()
-        usage = verb_help(words[1])
-        assert usage, f"no verb {words[1]}"
+        usage = command_help(words[1])
+        assert usage, f"no command {words[1]}"
         for option in (word for word in words if word.startswith("--")):
             assert option in usage, option
         return

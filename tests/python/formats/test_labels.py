@@ -100,7 +100,7 @@ def test_images_without_labels_have_no_columns_to_choose(tmp_path):
 @pytest.mark.parametrize(("labels", "column"), [(FLOATS, "label"), (LISTS, "label"), (NUMBERS, "score")],
                          ids=["floats", "lists", "missing"])
 @pytest.mark.parametrize("write", FORMATS)
-def test_no_usable_label(write, labels, column, tmp_path):
+def test_data_without_a_usable_label_require_labels_none(write, labels, column, tmp_path):
     if write is csv and labels is LISTS:
         labels = [f"{i}|{i + 1}" for i in range(COUNT)]
     data = write(tmp_path, labels, column)
@@ -118,7 +118,7 @@ def test_no_usable_label(write, labels, column, tmp_path):
 
 
 @pytest.mark.parametrize("write", FORMATS)
-def test_another_column(write, tmp_path):
+def test_labels_of_another_column(write, tmp_path):
     data = write(tmp_path, NUMBERS, "score")
     name = "json/score" if write is tar else "score"
     assert labels_of(un.open(data, labels=name)) == NUMBERS
@@ -161,7 +161,7 @@ def test_messages_say_what_is_true(tmp_path):
         list(pipeline.batch(2))
 
 
-def test_objects():
+def test_python_objects_without_labels():
     images = [jpeg(i) for i in range(COUNT)]
     with pytest.raises(un.errors.InputError, match=r"found a sample without a label.*labels=None") as error:
         un.from_source(images).batch(2)

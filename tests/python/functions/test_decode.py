@@ -79,7 +79,7 @@ def test_every_kind_of_source_gives_the_same_pixels(tmp_path):
     assert un.decode(torch.frombuffer(bytearray(data), dtype=torch.uint8), mode="L").shape == (1, 60, 90)
 
 
-def test_headers():
+def test_image_info_reads_format_kind_and_channels():
     kinds = {"baseline": "baseline", "444": "baseline", "progressive": "progressive", "png": "", "webp": "",
              "grey": "baseline"}
     for name, kind in kinds.items():

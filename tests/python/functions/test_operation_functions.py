@@ -78,7 +78,7 @@ def test_all_kinds_of_images_give_the_same_pixels(name, tmp_path):
     assert np.array_equal(image, before)
 
 
-def test_results_of_pillow():
+def test_functions_equal_those_of_pillow():
     always_ = {"probability": 1}
     image = Image.fromarray(IMAGE)
     for made, theirs in ((un.horizontal_flip(IMAGE, **always_), ImageOps.mirror(image)),

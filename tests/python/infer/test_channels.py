@@ -91,7 +91,7 @@ def test_removed_channels_are_those_of_zeros(name, folded, network, tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.7, 0.8])
-def test_other_shares(share, network, tmp_path):
+def test_networks_shrink_by_the_requested_share(share, network, tmp_path):
     for name in ("resnet18", "mobilenet_v2"):
         found, zeroed, smaller = pruned(network(name, False), share, tmp_path)
         assert found == pytest.approx(share, abs=0.02), name
@@ -194,7 +194,7 @@ def test_export_reports_the_channels_of_every_layer(network, tmp_path):
     assert exported(network("resnet18", True), tmp_path / "all.onnx")["pruning"] is None
 
 
-def test_errors(network, tmp_path):
+def test_shares_that_cannot_be_removed_are_rejected(network, tmp_path):
     def message(model, share, code):
         process = run_export(model, tmp_path / "o.onnx", "--prune-channels", share)
         assert process.returncode == code and not (tmp_path / "o.onnx").exists()

@@ -290,7 +290,7 @@ def test_weights_of_linear_layers_are_tried_if_int8_is_reverted(unlabelled, tmp_
     assert steps["int8 weights"]["loss"]["share"] <= 0.5
 
 
-def test_errors(model, photographs, unlabelled, tmp_path):
+def test_wrong_arguments_and_data_are_rejected(model, photographs, unlabelled, tmp_path):
     def message(*arguments, code):
         done = run(*arguments)
         assert done.returncode == code, (done.stdout, done.stderr)

@@ -133,7 +133,7 @@ def test_scales_are_positive_and_weights_symmetric(quantised):
 
 
 @pytest.mark.parametrize("method", ["min-max", "percentile", "entropy"])
-def test_methods(method, model, photographs, expected, tmp_path):
+def test_every_method_of_calibration_keeps_the_outputs(method, model, photographs, expected, tmp_path):
     out = tmp_path / "int8.onnx"
     assert exported(model, out, "--int8", photographs, "--int8-method", method)["int8"]["method"] == method
     assert correlation(outputs(out, photographs, tmp_path), expected) > 0.97
@@ -191,7 +191,7 @@ def message(model, out, *options, code):
     return process.stderr.strip()
 
 
-def test_errors(model, quantised, photographs, tmp_path):
+def test_options_and_models_that_do_not_fit_are_rejected(model, quantised, photographs, tmp_path):
     out = tmp_path / "o.onnx"
     (tmp_path / "empty").mkdir()
     assert "--int8-method: found \"kl\"; expected min-max" in message(

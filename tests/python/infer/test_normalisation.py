@@ -45,7 +45,7 @@ def test_the_exported_model_has_the_normalisation(checkpoint):
 
 
 @pytest.mark.parametrize("output", [None, {}, OF_TRAINING])
-def test_infer_uses_it(checkpoint, tmp_path, output):
+def test_infer_uses_the_normalisation_of_the_model(checkpoint, tmp_path, output):
     data = DATA if output is None else spec(tmp_path / "data.yaml", output)
     result, errors = run("infer", checkpoint[2], data, "--engine", "onnxruntime")
     assert (result["mean"], result["std"]) == (pytest.approx(OF_TRAINING["mean"]), pytest.approx(OF_TRAINING["std"]))

@@ -156,7 +156,7 @@ def test_worker_info_seeds_and_initialisation(load):
         list(load(Info(), num_workers=2, worker_init_fn=fail_to_initialise))
 
 
-def test_forked_helpers_need_no_pickling_and_see_the_parent_s_memory():
+def test_forked_workers_need_no_pickling_and_see_the_parent_s_memory():
     dataset = Kinds("tensor", samples=4)
     dataset.function = lambda: None
     loader = un.DataLoader(dataset, batch_size=2, num_workers=2, collate_fn=lambda samples: (len(samples), os.getpid()),
@@ -173,7 +173,7 @@ def test_forked_helpers_need_no_pickling_and_see_the_parent_s_memory():
 
 
 def test_batches_that_a_dataset_holds_outlive_its_forks():
-    """A forked helper that drops a batch of the parent's must not release its memory."""
+    """A forked worker that drops a batch of the parent's must not release its memory."""
     held = next(iter(un.DataLoader(Kinds("tensor"), batch_size=20, num_workers=1)))
     dataset = Dropping(held)
     before = held.clone()
@@ -182,7 +182,7 @@ def test_batches_that_a_dataset_holds_outlive_its_forks():
     assert torch.equal(held, before) and len(kept) == 3
 
 
-def test_helpers_of_a_daemonic_process_are_spawned():
+def test_workers_of_a_daemonic_process_are_spawned():
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe()
     process = context.Process(target=_count_batches, args=(theirs,), daemon=True)
@@ -207,7 +207,7 @@ def test_augmentation_is_the_same_for_any_number_of_workers(load):
 
 
 def test_persistent_workers_keep_the_dataset_and_get_new_seeds():
-    # With separate helpers: those of another loader would keep the other dataset.
+    # With separate workers: those of another loader would keep the other dataset.
     loader = un.DataLoader(Random(), batch_size=6, num_workers=2, persistent_workers=True)
     first, second = list(loader), list(loader)
     loader.close()
@@ -228,7 +228,7 @@ def test_arrays_are_shared_until_written_to_and_counters_are_shared():
     dataset = Big(counter, shared)
     loader = un.DataLoader(dataset, batch_size=None, num_workers=1)
     for _ in range(2):
-        assert [value for value, _ in loader] == list(range(1, 9))  # the helper wrote to its own copy
+        assert [value for value, _ in loader] == list(range(1, 9))  # the worker wrote to its own copy
     assert counter.value == 16 and shared.tolist() == list(range(8))
     assert dataset.array[0] == 0
     loader.close()
@@ -249,7 +249,7 @@ def test_a_slow_sample_delays_only_its_own_batch(load):
     loader = load(Uneven(samples=48), batch_size=8, num_workers=2, prefetch_factor=3, collate_fn=identity)
     made = collections.Counter(pid for batch in loader for _, pid in batch)
     assert sum(made.values()) == 48
-    # The helper with the slow sample did little else; with static assignment each would make half.
+    # The worker with the slow sample did little else; with static assignment each would make half.
     assert min(made.values()) <= 16
 
 
@@ -258,7 +258,7 @@ def test_two_concurrent_loops(load):
     assert [(int(a[1]), int(b[1])) for a, b in zip(loader, loader, strict=True)] == [(i, i) for i in range(6)]
 
 
-def test_in_any_order(load):
+def test_ready_batches_are_delivered_first_without_in_order(load):
     loader = load(Faulty({0: 0.5}, samples=24), batch_size=2, num_workers=2, in_order=False)
     seen = [int(number) for batch in loader for number in batch[1]]
     assert sorted(seen) == list(range(24)) and seen[0] != 0

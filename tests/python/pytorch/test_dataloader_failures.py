@@ -52,7 +52,7 @@ def test_unpicklable_samples_are_collated_by_their_worker(context):
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers(context):
+def test_a_dead_worker_ends_the_loop_and_the_next_loop_starts_new_workers(context):
     dataset = Faulty({})
     loader = un.DataLoader(dataset, batch_size=4, num_workers=1, multiprocessing_context=context)
     for what, message in (("kill", "killed by SIGKILL"), ("exit", "exit code 3")):
@@ -65,7 +65,7 @@ def test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers(contex
     loader.close()
 
 
-def test_a_timeout(load):
+def test_a_batch_that_times_out_is_delivered_later(load):
     loader = load(Faulty({0: 0.8}, samples=2), num_workers=2, timeout=0.2)
     iterator = iter(loader)
     with pytest.raises(RuntimeError, match="timed out after 0.2 seconds"):
@@ -96,7 +96,7 @@ def test_loops_left_early_leak_nothing(load):
     assert len(list(loader)) == 40
 
 
-def test_forked_helpers_end_with_their_loop_and_leak_nothing():
+def test_forked_workers_end_with_their_loop_and_leak_nothing():
     loader = un.DataLoader(Kinds("tensor", samples=40), batch_size=5, num_workers=2)
     descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
     for loop in range(8):
@@ -112,7 +112,7 @@ def test_forked_helpers_end_with_their_loop_and_leak_nothing():
 
 
 @pytest.mark.parametrize("options", [{"multiprocessing_context": "spawn"}, {"persistent_workers": True}])
-def test_close_and_deletion_end_the_helpers(options):
+def test_close_and_deletion_end_the_workers(options):
     descriptors = len(os.listdir("/proc/self/fd"))
     loader = un.DataLoader(Kinds(), num_workers=1, **options)
     next(iter(loader))
@@ -136,7 +136,7 @@ def test_close_and_deletion_end_the_helpers(options):
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed(context):
+def test_ctrl_c_works_and_workers_end_when_the_parent_is_killed(context):
     code = f"""
         import unstarve as un
         from dataloader_support import Faulty
@@ -154,17 +154,17 @@ def test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed(context):
     with script(code) as parent:
         line = parent.stdout.readline()
         assert line.strip().isdecimal(), line
-        helper = int(line)
+        worker = int(line)
         time.sleep(0.3)
-        for pid in (parent.pid, helper):  # to the process group, as a terminal does
+        for pid in (parent.pid, worker):  # to the process group, as a terminal does
             os.kill(pid, signal.SIGINT)
         assert parent.stdout.readline() == "heard\n"
-        assert alive(helper)
+        assert alive(worker)
         parent.kill()
-    assert gone([helper])
+    assert gone([worker])
 
 
-def test_an_epoch_that_cannot_begin_ends_the_helpers(load):
+def test_an_epoch_that_cannot_begin_ends_the_workers(load):
     dataset = Kinds()
     loader = un.DataLoader(dataset, num_workers=1, multiprocessing_context="spawn")
     next(iter(loader))
@@ -176,7 +176,7 @@ def test_an_epoch_that_cannot_begin_ends_the_helpers(load):
 
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
-def test_a_dataset_defined_at_a_prompt_needs_forked_helpers(context):
+def test_a_dataset_defined_at_a_prompt_needs_forked_workers(context):
     code = f"""
         import torch, unstarve as un
 

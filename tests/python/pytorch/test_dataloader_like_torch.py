@@ -35,7 +35,7 @@ BEHAVIOURS = {
     "many workers warn": "test_more_workers_than_cores_warn",
     "a type with parameters": "test_it_takes_parameters_as_a_type",
     "start methods by name and as contexts": "test_start_methods_are_accepted_by_name_and_as_contexts",
-    "in_order": "test_in_any_order",
+    "in_order": "test_ready_batches_are_delivered_first_without_in_order",
     # datasets and samplers
     "in sequence, with and without batches, with workers, with prefetch_factor": "test_same_batches_as_torch",
     "shuffled, from a generator, reproducible": "test_same_batches_as_torch",
@@ -70,9 +70,9 @@ BEHAVIOURS = {
     "an error per batch, and the loop goes on": "test_as_many_errors_as_batches",
     "errors in __iter__ and worker_init_fn": "test_errors_before_the_first_sample",
     "a worker that crashes": "test_a_worker_that_crashes",
-    "a worker that is killed or exits": "test_a_dead_helper_ends_the_loop_and_the_next_loop_starts_new_helpers",
-    "a timeout": "test_a_timeout",
-    "every end of parent and workers": "test_ctrl_c_works_and_helpers_end_when_the_parent_is_killed",
+    "a worker that is killed or exits": "test_a_dead_worker_ends_the_loop_and_the_next_loop_starts_new_workers",
+    "a timeout": "test_a_batch_that_times_out_is_delivered_later",
+    "every end of parent and workers": "test_ctrl_c_works_and_workers_end_when_the_parent_is_killed",
     "workers of a loop that is let go of": "test_loops_left_early_leak_nothing",
     # page-locked memory
     "pin_memory": "test_pinned_memory_without_an_accelerator_warns_like_torch",
@@ -84,7 +84,7 @@ NOT = {
     "batches dealt to the workers in turn":
         "a sample is made by whoever is free: test_a_slow_sample_delays_only_its_own_batch has that instead",
     "tensors collated in workers are in shared memory": "batches are in an arena of unstarve.workers.transport",
-    "convolutions and threads after a fork": "helpers are spawned, never forked",
+    "convolutions and threads after a fork": "workers are spawned, never forked",
     "DataPipes": "deprecated by torch; rejected by name, test_data_pipes_are_rejected",
     "NumPy's states from torch's generator function": "a function inside torch; ours are in workers/seeding.py",
     "the samplers' and datasets' own behaviour": "torch's classes are used as they are",
@@ -312,7 +312,7 @@ def test_collated_as_by_torch(kind, load):
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
-def test_memory_maps(tmp_path, load):
+def test_memory_mapped_arrays_are_read(tmp_path, load):
     rows = np.lib.format.open_memmap(tmp_path / "rows.npy", "w+", np.int64, (4, 2))
     rows[:] = np.arange(8).reshape(4, 2)
     data = np.load(tmp_path / "rows.npy", mmap_mode="r")

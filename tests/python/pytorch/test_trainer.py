@@ -320,7 +320,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("data", [support.batches, uint8_batches], ids=["float32", "uint8"])
-def test_forms_of_batches(form, data):
+def test_every_form_of_batches_gives_the_same_losses(form, data):
     expected = losses_of(trainer(loader=data()).fit())
     found = losses_of(trainer(loader=[FORMS[form](*batch) for batch in data()]).fit())
     np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -75,7 +75,7 @@ def test_torchrun_on_two_machines(machines, expected):
 
 @pytest.mark.parametrize(("nodes", "ranks"), [
     pytest.param(1, 2, marks=pytest.mark.long), pytest.param(2, 2, marks=pytest.mark.long), (2, 4)])
-def test_srun(machines, expected, tmp_path, nodes, ranks):
+def test_srun_starts_the_ranks(machines, expected, tmp_path, nodes, ranks):
     require_mpi()
     with slurm(machines, tmp_path) as environment:
         check(start(machines[0].command(

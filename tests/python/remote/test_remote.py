@@ -14,7 +14,7 @@ from servers import Failed, Nginx, Probe
 pytestmark = needs_remote
 
 
-def test_exact_ranges(nginx, probe, content):
+def test_only_the_requested_ranges_are_sent(nginx, probe, content):
     source = probe.open(nginx.url + "/data.bin")
     assert source["size"] == BYTES
     before = probe.statistics()["received_bytes"]
@@ -115,7 +115,7 @@ def test_an_object_that_changes_during_the_run_is_an_error(nginx, probe, content
 @pytest.mark.parametrize("url", ["http://", "http://a b/", "http://h:0/x", "http://h:99999/x", "s3://", "s3://b",
                                  "s3:///k", "ftp://h/x", "http://h/a\r\nX: y", "s3://AK:S3CRET/x@bucket/key",
                                  "http://u:%zz@h/"])
-def test_invalid_urls(probe, url):
+def test_invalid_urls_are_rejected_without_secrets(probe, url):
     with pytest.raises(Failed, match="^argument: ") as failure:
         probe.open(url)
     assert "S3CRET" not in str(failure.value)
@@ -202,7 +202,7 @@ def test_a_slow_request_is_sent_again(nginx, content):
         assert statistics["hedges"] <= 30
 
 
-def test_total_time_out(nginx, content):
+def test_a_read_ends_after_the_total_timeout(nginx, content):
     with FaultProxy(nginx.port, {0: {}}, {"delay": 60}) as proxy:
         with Probe(total_timeout=1500, stall_timeout=50, hedge_factor=0) as probe:
             source = probe.open(proxy.url + "/data.bin")

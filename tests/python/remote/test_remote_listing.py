@@ -85,7 +85,7 @@ def test_order_is_that_of_the_bytes_and_of_the_braces(unstarve, tmp_path):
         assert near == far
 
 
-def test_gs(unstarve, swift):
+def test_a_bucket_of_google_storage_is_listed(unstarve, swift):
     more = {"GS_ACCESS_KEY_ID": swift.KEY, "GS_SECRET_ACCESS_KEY": swift.SECRET, "GS_ENDPOINT_URL": swift.auto_endpoint}
     assert samples(unstarve, "gs://data/set/train-*.tar", **more) == 3
     assert samples(unstarve, "gs://data/flat/", **more) == 8

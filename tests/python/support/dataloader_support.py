@@ -1,4 +1,4 @@
-"""Datasets for the tests of un.DataLoader and un.from_torch, importable by helper processes, and comparisons."""
+"""Datasets for the tests of un.DataLoader and un.from_torch, importable by worker processes, and comparisons."""
 
 import collections
 import os
@@ -136,7 +136,7 @@ class Closure(Kinds):
 
 
 class Big(Kinds):
-    """An array that all helpers share until they write to it, and a counter that is shared with the parent."""
+    """An array that all workers share until they write to it, and a counter that is shared with the parent."""
 
     def __init__(self, counter=None, shared=None):
         super().__init__("tuple", 8)

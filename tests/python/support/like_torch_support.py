@@ -1,4 +1,4 @@
-"""Datasets and functions for test_dataloader_like_torch.py, importable by helper processes."""
+"""Datasets and functions for test_dataloader_like_torch.py, importable by worker processes."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Functions and sources for the tests of map(), filter() and from_source(), importable by helper processes."""
+"""Functions and sources for the tests of map(), filter() and from_source(), importable by worker processes."""
 
 import os
 import random

@@ -45,7 +45,7 @@ def check(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
         {"unstarve/storage/testing/a.h": "", "unstarve/jobs/b_test.cpp": '#include "unstarve/storage/testing/a.h"\n'},
     ],
 )
-def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
+def test_allowed_includes_pass(tmp_path: Path, files: dict[str, str]) -> None:
     code, lines = check(tmp_path, files)
     assert (code, lines[-1].split(", ")[1]) == (0, "0 violations"), lines
 
@@ -129,7 +129,7 @@ def test_accepts(tmp_path: Path, files: dict[str, str]) -> None:
         ),
     ],
 )  # fmt: skip
-def test_catches(tmp_path: Path, files: dict[str, str], where: str, reason: str) -> None:
+def test_a_violation_is_reported_with_its_line(tmp_path: Path, files: dict[str, str], where: str, reason: str) -> None:
     code, lines = check(tmp_path, files)
     assert code == 1
     assert lines[-1].endswith("1 violations"), lines

@@ -36,7 +36,7 @@ def run(tmp_path: Path, script: str, program: str = sys.executable) -> subproces
         "$ cat\n",  # standard input is empty, not a terminal
     ],
 )
-def test_accepts(tmp_path: Path, script: str) -> None:
+def test_a_script_with_the_expected_output_passes(tmp_path: Path, script: str) -> None:
     result = run(tmp_path, script)
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -59,7 +59,7 @@ def test_accepts(tmp_path: Path, script: str) -> None:
         ("$ true\n$ false\n", ":2: $ false"),
     ],
 )
-def test_complains(tmp_path: Path, script: str, complaint: str) -> None:
+def test_other_output_is_reported(tmp_path: Path, script: str, complaint: str) -> None:
     result = run(tmp_path, script)
     assert result.returncode == 1, result.stdout + result.stderr
     assert complaint in result.stdout
@@ -77,6 +77,6 @@ def test_rejects_a_missing_program(tmp_path: Path) -> None:
     assert "$UNSTARVE" in result.stderr
 
 
-def test_skips_by_need(tmp_path: Path) -> None:
+def test_a_script_whose_need_is_not_met_is_skipped(tmp_path: Path) -> None:
     assert run(tmp_path, "# needs: false\n$ false\n").returncode == 77
     assert run(tmp_path, "# needs: true\n$ true\n").returncode == 0

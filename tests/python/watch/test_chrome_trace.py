@@ -104,7 +104,7 @@ def test_steps_and_counters(tmp_path):
 
 
 @pytest.mark.skipif(not PROGRAM or not STAND_IN, reason="UNSTARVE_CUDA_PROGRAM is not set")
-def test_kernels(tmp_path):
+def test_the_trace_of_watch_has_kernels_and_findings(tmp_path):
     phases = watch(tmp_path, PROGRAM, 5, UNSTARVE_CUPTI_LIBRARY=STAND_IN, UNSTARVE_CUPTI_TIMES="0.5,0.6,0.8")
     kinds = {each["cat"] for each in phases["X"]}
     assert {"kernel", "gpu_memcpy", "cuda_runtime", "user_annotation", "process"} <= kinds
@@ -151,7 +151,7 @@ def test_bench_and_compare(tmp_path):
     assert sorted(tracks(phases)) == [(f"{name}: {tmp_path / name}.json", "steps") for name in ("after", "before")]
 
 
-def test_tune(tmp_path):
+def test_the_trace_of_tune_has_every_step_that_was_tried(tmp_path):
     result, phases = measured(tmp_path, "tune", *FEED, "--minutes", 0.4)
     ladder = tracks(phases)["tune", "ladder"]
     tried = {rung["name"] for rung in result["rungs"] if rung["pairs"] and rung["status"] != "final"}
@@ -160,7 +160,7 @@ def test_tune(tmp_path):
     assert all(each["args"]["samples_per_s"] > 0 for each in blocks)
 
 
-def test_capacity(tmp_path):
+def test_the_trace_of_capacity_has_its_measurements(tmp_path):
     result, phases = measured(tmp_path, "capacity", FEED[0], "--batch", 40, "--seconds", 2)
     found = tracks(phases)
     assert {"loader alone", "storage alone"} <= set(found["capacity", "measurements"])

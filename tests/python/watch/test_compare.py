@@ -75,7 +75,7 @@ def test_a_faster_run_and_the_same_run_pass(runs):
     assert "no significant difference" in same.stdout
 
 
-def test_results_of_bench(tmp_path):
+def test_two_results_of_bench_are_compared(tmp_path):
     out = tmp_path / "bench.json"
     out.write_text(subprocess.run([os.environ["UNSTARVE"], "bench", "synthetic:images=512", "--device",
                                    "emulated:h100-resnet50", "--batch", "16", "--seconds", "3", "--json"],

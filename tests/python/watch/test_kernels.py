@@ -167,7 +167,7 @@ def test_operators_on_the_cpu_by_their_ranges(begun, folder):
     assert "aten::linalg_svd" in rules["cpu-fallback"]["evidence"]
 
 
-def test_device_memory(tmp_path):
+def test_allocations_of_device_memory_are_recorded(tmp_path):
     run, profile, _ = watch(tmp_path, "--report", tmp_path / "report.html", mode=["memory"])
     trace = profile["trace"]
     memory, steps = trace["memory"], len(trace["steps"])
@@ -330,7 +330,7 @@ def test_the_real_cupti_without_a_gpu(begun):
 
 
 @pytest.mark.begin(run=lambda folder: watch(folder, "--no-cupti", seconds=1))
-def test_no_cupti(begun):
+def test_no_kernels_are_recorded_with_no_cupti(begun):
     run, profile, _ = begun
     assert (run.returncode, run.stdout) == (3, "trained\n")
     assert "trace" not in profile

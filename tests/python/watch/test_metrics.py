@@ -68,7 +68,7 @@ def wait_for(condition, seconds=60):
     raise AssertionError("nothing arrived in time")
 
 
-def test_the_figures_change(watched):
+def test_metrics_change_while_the_program_runs(watched):
     def steps():
         for line in get(f"http://127.0.0.1:{watched}/metrics").splitlines():
             if line.startswith("unstarve_steps_total "):

@@ -77,7 +77,7 @@ def test_all_programs_are_run_by_run_all_and_described():
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
-def test_run_all(folder):
+def test_run_all_measures_the_selected_examples(folder):
     if "UNSTARVE" not in os.environ:
         pytest.skip("UNSTARVE is not set")
     done = subprocess.run([sys.executable, SLOW / "run_all.py", "--only", "^cpp_small_reads$|^healthy_numpy$",

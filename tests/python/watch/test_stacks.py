@@ -80,7 +80,7 @@ def test_python_code_in_the_main_thread_is_found(marked):
     assert finding["title"] in text
 
 
-def test_marked_steps(marked):
+def test_steps_marked_by_un_step_are_measured(marked):
     result, text = marked
     steps = result["profile"]["steps"]
     assert steps["source"] == "un.step()"
@@ -151,7 +151,7 @@ BUSY = "import time\nuntil = time.monotonic() + 4\nwhile time.monotonic() < unti
     ("/bin/false", "py-spy failed with exit code 1"),
     ("/no/such/py-spy", "/no/such/py-spy"),
 ])
-def test_without_py_spy(begun, program, message):
+def test_the_reason_for_missing_stacks_is_reported(begun, program, message):
     result, text = begun
     assert message in result["profile"]["stacks"]["missing"]
     assert message in text

@@ -64,7 +64,7 @@ def test_a_command_that_cannot_be_started():
     (["sleep", "--verbose"], "put -- before another command: unstarve watch -- COMMAND"),
     (["--pid", 0], "--pid"),
 ])
-def test_wrong_usage(arguments, message):
+def test_wrong_arguments_are_rejected(arguments, message):
     run = watch(*arguments)
     assert run.returncode == 2
     assert message in run.stderr
@@ -177,7 +177,7 @@ def test_many_short_processes(tmp_path):
     assert profile["watching"]["seconds"] < 60
 
 
-def test_another_user(tmp_path):
+def test_a_program_of_another_user_is_watched(tmp_path):
     if os.geteuid() != 0:
         pytest.skip("only root can start a process of another user")
     out = tmp_path / "out.json"

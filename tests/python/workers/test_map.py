@@ -1,4 +1,4 @@
-"""map(): functions of the user in helper processes, in threads, and in the calling thread."""
+"""map(): functions of the user in worker processes, in threads, and in the calling thread."""
 
 import gc
 import json
@@ -128,7 +128,7 @@ def test_a_loop_left_early_is_over_and_the_workers_stay_for_the_next():
             next(older)
 
 
-def test_deleting_the_loader_ends_its_helpers():
+def test_deleting_the_loader_ends_its_workers():
     loader = chain(shifted, workers=1).batch(6)
     next(iter(loader))
     pids = loader._engine._pool.pids
@@ -192,7 +192,7 @@ def test_it_explains_itself_and_measures():
     with chain(crop, shifted, workers=2).batch(6) as loader:
         text = loader.explain()
         assert "map         crop (map_support.py:" in text and "random by rng" in text
-        assert "2 helper processes for the samples, 3 batches prefetched" in text
+        assert "2 worker processes for the samples, 3 batches prefetched" in text
         list(loader)
         stages = {stage["name"]: stage for stage in loader.profile()["stages"]}
         assert stages["map"]["busy_ns"] > 0 and stages["map"]["samples"] == 60
@@ -200,7 +200,7 @@ def test_it_explains_itself_and_measures():
             loader.to_yaml()
 
 
-def test_mixed_and_filtered_sources_in_helpers(photographs):
+def test_mixed_and_filtered_sources_in_workers(photographs):
     other = un.open(f"{DATA},seed=2").filter(labels=[1, 2])
     mixed = un.mix([un.open(DATA).filter(lambda facts: facts.label != 3), other],
                    weights=[1, 3]).shuffle(1).map(shifted)
@@ -300,7 +300,7 @@ def test_a_damaged_image_raises_the_error_of_the_library(photographs, tmp_path):
         assert [len(images) for images, _ in loader] == [3] and loader.bad_samples()[0][0] == 2
 
 
-def test_a_killed_helper_ends_the_loop_and_the_next_loop_starts_new_helpers():
+def test_a_killed_worker_ends_the_loop_and_the_next_loop_starts_new_workers():
     with un.open(DATA).sequential().map(Faulty(4, "kill")).options(workers=1).batch(2) as loader:
         iterator = iter(loader)
         assert next(iterator)[1].tolist() == [0, 1]
@@ -377,7 +377,7 @@ def test_using_a_running_loader_in_a_fork_is_an_error():
         assert len(list(iterator)) == 9
 
 
-def test_no_framework_is_imported_here_or_in_the_helpers(tmp_path):
+def test_no_framework_is_imported_here_or_in_the_workers(tmp_path):
     (tmp_path / "mine.py").write_text("import sys\ndef f(image, label):\n"
                                       "    return image, int('torch' in sys.modules)\n")
     code = """

@@ -17,12 +17,12 @@ std::size_t unsigned_of(int value) { return static_cast<std::size_t>(value); }
 
 }  // namespace
 
-bool ScanReader::build_tables() {
-  const bool pairs = pairs_.value_or(image_->scan.size() >= kWorthPairs);
-  for (int c = 0; c < image_->components; ++c) {
-    const auto dc = unsigned_of(image_->component[unsigned_of(c)].dc_table);
-    const auto ac = unsigned_of(image_->component[unsigned_of(c)].ac_table);
-    if (!dc_[dc].build(image_->dc[dc], false, false) || !ac_[ac].build(image_->ac[ac], true, pairs)) return false;
+bool ScanReader::Tables::build(const BaselineImage& image) {
+  const bool with_pairs = pairs.value_or(image.scan.size() >= kWorthPairs);
+  for (int c = 0; c < image.components; ++c) {
+    const auto d = unsigned_of(image.component[unsigned_of(c)].dc_table);
+    const auto a = unsigned_of(image.component[unsigned_of(c)].ac_table);
+    if (!dc[d].build(image.dc[d], false, false) || !ac[a].build(image.ac[a], true, with_pairs)) return false;
   }
   return true;
 }
@@ -44,8 +44,8 @@ void ScanReader::lay_out(bool two) {
       row.resize(mcus * unsigned_of(horizontal));
       if (two) second.resize(mcus * unsigned_of(horizontal));
       McuBlock block{.component = c,
-                     .dc = &dc_[unsigned_of(component.dc_table)],
-                     .ac = &ac_[unsigned_of(component.ac_table)],
+                     .dc = &tables_.dc[unsigned_of(component.dc_table)],
+                     .ac = &tables_.ac[unsigned_of(component.ac_table)],
                      .row = &row,
                      .step = unsigned_of(horizontal),
                      .second_row = two ? &second : nullptr};
@@ -61,7 +61,7 @@ bool ScanReader::open(const BaselineImage& image, const BaselinePlan& plan) {
   expected_ = nullptr;
   recorded_ = nullptr;
   mcus_read_ = 0;
-  return build_tables();
+  return tables_.build(image);
 }
 
 void ScanReader::clear() {

@@ -34,7 +34,7 @@ class ScanReader {
  public:
   // For tests and fuzzing, before the first open(): whether tables have entries of two symbols. By default, only the
   // tables of long scans do. Does not change the result.
-  void use_pairs(bool use) { pairs_ = use; }
+  void use_pairs(bool use) { tables_.pairs = use; }
 
   // False if the file's Huffman tables are invalid.
   [[nodiscard]] bool open(const BaselineImage& image, const BaselinePlan& plan);
@@ -65,6 +65,14 @@ class ScanReader {
   void clear();
 
  private:
+  // The file's Huffman tables.
+  struct Tables {
+    std::array<HuffmanTable, 4> dc;
+    std::array<HuffmanTable, 4> ac;
+    std::optional<bool> pairs;  // set by use_pairs()
+    // False if they are invalid.
+    [[nodiscard]] bool build(const BaselineImage& image);
+  };
   // The state of reading one row of MCUs.
   struct Row {
     EntropyBytes bytes;
@@ -73,7 +81,6 @@ class ScanReader {
     std::array<std::array<CoefficientRow, 2>, 3> blocks;
   };
 
-  bool build_tables();
   // Prepares `mcus_` and the rows of blocks for one row at a time, or two.
   void lay_out(bool two);
   bool skip_to_plan();
@@ -103,9 +110,7 @@ class ScanReader {
 
   const BaselineImage* image_ = nullptr;
   BaselinePlan plan_;
-  std::optional<bool> pairs_;
-  std::array<HuffmanTable, 4> dc_;
-  std::array<HuffmanTable, 4> ac_;
+  Tables tables_;
   McuRow mcus_;
   std::array<Row, 2> rows_;
   Row* row_ = &rows_[0];  // the one read last

@@ -56,8 +56,8 @@ class StackProbe::State {
 
   void look(double seconds, std::span<const ProcessUse> processes) {
     latest_s_ = seconds;
-    if (run_) {
-      if (!run_->has_ended() && seconds < end_s() + kEndingTime) return;
+    if (window_.run) {
+      if (!window_.run->has_ended() && seconds < end_s() + kEndingTime) return;
       end_window(seconds);
     }
     if (seconds < next_s_) return;
@@ -73,10 +73,10 @@ class StackProbe::State {
   }
 
   PythonStacks finish() {
-    if (run_) {
-      interrupted_ = !run_->has_ended();
-      if (interrupted_) run_->interrupt();
-      for (const double begin = seconds_now(); !run_->has_ended() && seconds_now() < begin + kEndingTime;)
+    if (window_.run) {
+      interrupted_ = !window_.run->has_ended();
+      if (interrupted_) window_.run->interrupt();
+      for (const double begin = seconds_now(); !window_.run->has_ended() && seconds_now() < begin + kEndingTime;)
         ::usleep(10'000);
       end_window(end_s());
     }
@@ -84,7 +84,7 @@ class StackProbe::State {
   }
 
   [[nodiscard]] PythonStacks so_far() const {
-    PythonStacks stacks = sum_.stacks();
+    PythonStacks stacks = recorded_.all.stacks();
     if (!stacks.stacks.empty()) return stacks;
     const bool ended = turns_.python_seen() || latest_s_ < kShort;
     stacks.missing = !problem_.empty() ? problem_
@@ -95,26 +95,54 @@ class StackProbe::State {
 
   [[nodiscard]] std::map<int, PythonStacks> by_process() const {
     std::map<int, PythonStacks> result;
-    for (const auto& [pid, sum] : ranks_) result.emplace(pid, sum.stacks());
+    for (const auto& [pid, sum] : recorded_.ranks) result.emplace(pid, sum.stacks());
     return result;
   }
-  [[nodiscard]] const StepUse& steps() const { return steps_; }
-  [[nodiscard]] int recorder() const { return run_ ? run_->id() : 0; }
+  [[nodiscard]] const StepUse& steps() const { return recorded_.steps; }
+  [[nodiscard]] int recorder() const { return window_.run ? window_.run->id() : 0; }
   [[nodiscard]] double cpu_s() const { return cpu_s_; }
 
  private:
+  // What windows recorded.
+  struct Recorded {
+    StackSum all;                   // of all ranks
+    std::map<int, StackSum> ranks;  // by process id
+    StepUse steps;
+
+    // Returns whether the window shows mostly the start of the program.
+    bool add(const StackTarget& target, const PySpyResult& result, double seconds) {
+      if (target.kind == RecordingKind::kWorker)
+        all.add_worker(*result.recording, target.workers, seconds);
+      else
+        all.add(*result.recording, target.rank, target.kind, result.seconds, seconds);
+      if (target.kind != RecordingKind::kAll) return false;
+      add_steps(steps, find_steps(*result.recording, target.rank));
+      StackSum& rank = ranks[target.rank];
+      const double known = rank.seconds();
+      rank.add(*result.recording, target.rank, target.kind, result.seconds, seconds);
+      return rank.seconds() - known < 0.5 * result.seconds;
+    }
+  };
+  // The present window, or the latest one.
+  struct Window {
+    StackTarget target;
+    double begin_s = 0;
+    std::optional<PySpyRun> run;  // nothing after its end
+  };
+
   [[nodiscard]] double length_s() const {
-    return target_.kind == RecordingKind::kWorker ? options_.worker_s : options_.window_s;
+    return window_.target.kind == RecordingKind::kWorker ? options_.worker_s : options_.window_s;
   }
   // Of the present window.
-  [[nodiscard]] double end_s() const { return begin_s_ + length_s(); }
+  [[nodiscard]] double end_s() const { return window_.begin_s + length_s(); }
 
   void begin_window(double seconds, const std::filesystem::path& program, const StackTarget& target) {
-    target_ = target;
-    begin_s_ = seconds;
+    window_.target = target;
+    window_.begin_s = seconds;
     const int rate = target.kind == RecordingKind::kAll ? options_.rate_all : options_.rate;
     try {
-      run_.emplace(program, PySpyTask{target.process, length_s(), rate, target.kind == RecordingKind::kInterpreter});
+      window_.run.emplace(program,
+                          PySpyTask{target.process, length_s(), rate, target.kind == RecordingKind::kInterpreter});
     } catch (const Error& error) {
       problem_ = error.what();
       turns_.not_started();
@@ -123,50 +151,34 @@ class StackProbe::State {
 
   void end_window(double seconds) {
     const double before = 1e-9 * static_cast<double>(thread_cpu_ns());
-    PySpyResult result = run_->end();
-    run_.reset();
+    PySpyResult result = window_.run->end();
+    window_.run.reset();
+    const StackTarget& target = window_.target;
     bool immediately;
     if (result.recording) {
-      if (target_.kind == RecordingKind::kAll)
-        mark_flushes(*result.recording, [this](const std::string& file) { return source_of(target_.process, file); });
-      immediately = turns_.recorded(target_, add(result, seconds));
+      if (target.kind == RecordingKind::kAll)
+        mark_flushes(*result.recording, [&](const std::string& file) { return source_of(target.process, file); });
+      immediately = turns_.recorded(target, recorded_.add(target, result, seconds));
     } else {
-      immediately = turns_.failed(target_);
+      immediately = turns_.failed(target);
       // A worker may end, and a window that is interrupted early has no recording.
-      if (target_.kind != RecordingKind::kWorker && !interrupted_) problem_ = result.problem;
+      if (target.kind != RecordingKind::kWorker && !interrupted_) problem_ = result.problem;
     }
     cpu_s_ += result.cpu_s;
     spent_s_ += result.cpu_s + 1e-9 * static_cast<double>(thread_cpu_ns()) - before;
     next_s_ = immediately ? seconds : std::clamp(spent_s_ / options_.cpu_share, seconds, seconds + kLongestBetween);
   }
 
-  // Returns whether the window shows mostly the start of the program.
-  bool add(const PySpyResult& result, double seconds) {
-    if (target_.kind == RecordingKind::kWorker)
-      sum_.add_worker(*result.recording, target_.workers, seconds);
-    else
-      sum_.add(*result.recording, target_.rank, target_.kind, result.seconds, seconds);
-    if (target_.kind != RecordingKind::kAll) return false;
-    add_steps(steps_, find_steps(*result.recording, target_.rank));
-    StackSum& rank = ranks_[target_.rank];
-    const double known = rank.seconds();
-    rank.add(*result.recording, target_.rank, target_.kind, result.seconds, seconds);
-    return rank.seconds() - known < 0.5 * result.seconds;
-  }
-
   const StackProbeOptions options_;
   StackTurns turns_{is_python};
-  std::optional<PySpyRun> run_;  // the present window
-  StackTarget target_;           // of the present window
-  double begin_s_ = 0, next_s_ = 0;
+  Window window_;
+  double next_s_ = 0;  // when the next window may begin
   double cpu_s_ = 0;
   double spent_s_ = 0;  // CPU time of all windows, with the evaluation
   std::string problem_;
   double latest_s_ = 0;
   bool interrupted_ = false;
-  StackSum sum_;                   // of all ranks
-  std::map<int, StackSum> ranks_;  // by process id
-  StepUse steps_;
+  Recorded recorded_;
 };
 
 StackProbe::StackProbe(const StackProbeOptions& options) : state_(std::make_unique<State>(options)) {}

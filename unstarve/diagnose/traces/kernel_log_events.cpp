@@ -196,7 +196,7 @@ class KernelLogEvents {
       }
       const auto change = static_cast<std::int64_t>(bytes);
       if (!in_window(entry)) continue;
-      (kind == MemoryKind::kPinned ? events_.pinned : events_.memory)
+      (kind == MemoryKind::kPinned ? events_.memory.pinned : events_.memory.device)
           .push_back({entry.begin_ns, allocated ? change : -change});
     }
   }

@@ -70,6 +70,61 @@ class CachedActivity {
   std::vector<std::pair<bool, std::optional<TraceActivity>>> known_;
 };
 
+// What events of a category and a name do.
+class Activities {
+ public:
+  // Nothing if it does not matter. `id`: of the name.
+  std::optional<TraceActivity> of(Category category, const std::string& name, std::uint32_t id) {
+    switch (category) {
+      case Category::kKernel:
+        return kernels_(id, [&]() -> std::optional<TraceActivity> {
+          return kernel_traits(name).collective ? TraceActivity::kCollective : TraceActivity::kKernel;
+        });
+      case Category::kCopy: return TraceActivity::kCopy;
+      case Category::kMemset: return TraceActivity::kMemset;
+      case Category::kRuntime:
+        return calls_(id, [&]() -> std::optional<TraceActivity> { return runtime_activity(name); });
+      case Category::kOperator:
+        return operators_(id, [&]() -> std::optional<TraceActivity> {
+          if (name.starts_with("ProfilerStep#")) return TraceActivity::kStep;
+          return range_activity(name) == TraceActivity::kLoader ? TraceActivity::kLoader : TraceActivity::kOperator;
+        });
+      case Category::kRange:
+        return ranges_(id, [&]() -> std::optional<TraceActivity> {
+          return name.starts_with("ProfilerStep#") ? TraceActivity::kStep : range_activity(name);
+        });
+      case Category::kPython: return functions_(id, [&] { return python_activity(name); });
+      // Others (lazy loading, full command queues) are of CUDA.
+      case Category::kOverhead:
+        if (name == "Instrumentation" || name == "Resource" || name.starts_with("TraceActivity Buffer") ||
+            name == "Buffer Flush")
+          return TraceActivity::kOverhead;
+        return std::nullopt;
+      default: return std::nullopt;
+    }
+  }
+
+ private:
+  CachedActivity kernels_, calls_, operators_, ranges_, functions_;
+};
+
+// Bytes of images that were copied to a device: copies and the operators that started them may be in any order.
+class ImageCopies {
+ public:
+  void add_copy(std::int64_t external, std::int64_t bytes) { copies_.emplace_back(external, bytes); }
+  void add_operator(std::int64_t external) { operators_.insert(external); }
+  [[nodiscard]] std::int64_t bytes() const {
+    std::int64_t sum = 0;
+    for (const auto& [external, bytes] : copies_)
+      if (operators_.contains(external)) sum += bytes;
+    return sum;
+  }
+
+ private:
+  std::unordered_set<std::int64_t> operators_;                 // their External id
+  std::vector<std::pair<std::int64_t, std::int64_t>> copies_;  // External id of the operator, bytes
+};
+
 class KinetoReader {
  public:
   KinetoReader(JsonPull& json, TraceEvents& events) : json_(json), events_(events) {}
@@ -88,8 +143,7 @@ class KinetoReader {
         json_.skip();
       }
     }
-    for (const auto& [id, bytes] : image_copies_)
-      if (image_operators_.contains(id)) events_.image_bytes += bytes;
+    events_.image_bytes += images_.bytes();
     return known_;
   }
 
@@ -278,7 +332,7 @@ class KinetoReader {
     event.begin_ns = begin;
     event.end_ns = begin + length;
     event.name = events_.name_id(name_);
-    const std::optional<TraceActivity> activity = activity_of(category, event.name);
+    const std::optional<TraceActivity> activity = activities_.of(category, name_, event.name);
     if (!activity) return;
     event.activity = *activity;
     if (category == Category::kKernel || category == Category::kCopy || category == Category::kMemset) {
@@ -293,43 +347,13 @@ class KinetoReader {
       event.host_memory = copy.host_memory;
       event.bytes = static_cast<std::uint64_t>(std::max(args.bytes, std::int64_t{0}));
       if (copy.direction == CopyDirection::kToDevice && args.external >= 0 && args.bytes > kTinyCopyBytes)
-        image_copies_.emplace_back(args.external, args.bytes);
+        images_.add_copy(args.external, args.bytes);
     }
     if (category == Category::kOperator) note_work(begin, args.operands);
-    if (name_ == "aten::copy_" && args.is_image() && args.external >= 0) image_operators_.insert(args.external);
+    if (name_ == "aten::copy_" && args.is_image() && args.external >= 0) images_.add_operator(args.external);
     lane_.assign(pid_).append("/").append(tid_);
     event.lane = events_.lane_id(lane_);
     events_.add(event);
-  }
-
-  std::optional<TraceActivity> activity_of(Category category, std::uint32_t id) {
-    switch (category) {
-      case Category::kKernel:
-        return kernels_(id, [&]() -> std::optional<TraceActivity> {
-          return kernel_traits(name_).collective ? TraceActivity::kCollective : TraceActivity::kKernel;
-        });
-      case Category::kCopy: return TraceActivity::kCopy;
-      case Category::kMemset: return TraceActivity::kMemset;
-      case Category::kRuntime:
-        return calls_(id, [&]() -> std::optional<TraceActivity> { return runtime_activity(name_); });
-      case Category::kOperator:
-        return operators_(id, [&]() -> std::optional<TraceActivity> {
-          if (name_.starts_with("ProfilerStep#")) return TraceActivity::kStep;
-          return range_activity(name_) == TraceActivity::kLoader ? TraceActivity::kLoader : TraceActivity::kOperator;
-        });
-      case Category::kRange:
-        return ranges_(id, [&]() -> std::optional<TraceActivity> {
-          return name_.starts_with("ProfilerStep#") ? TraceActivity::kStep : range_activity(name_);
-        });
-      case Category::kPython: return functions_(id, [&] { return python_activity(name_); });
-      // Others (lazy loading, full command queues) are of CUDA.
-      case Category::kOverhead:
-        if (name_ == "Instrumentation" || name_ == "Resource" || name_.starts_with("TraceActivity Buffer") ||
-            name_ == "Buffer Flush")
-          return TraceActivity::kOverhead;
-        return std::nullopt;
-      default: return std::nullopt;
-    }
   }
 
   void note_memory(const Args& args) {
@@ -341,9 +365,8 @@ class KinetoReader {
   TraceEvents& events_;
   bool known_ = false;
   std::string name_, pid_, tid_, lane_;
-  CachedActivity kernels_, calls_, operators_, ranges_, functions_;
-  std::unordered_set<std::int64_t> image_operators_;                 // their External id
-  std::vector<std::pair<std::int64_t, std::int64_t>> image_copies_;  // External id, bytes
+  Activities activities_;
+  ImageCopies images_;
 };
 
 }  // namespace

@@ -113,8 +113,8 @@ class Reduction {
     sum_devices();
     sum_host();
     sweep();
-    use_.memory = memory_in_steps(source_.memory, source_.recorded, steps_);
-    use_.pinned = memory_in_steps(source_.pinned, source_.recorded, steps_);
+    use_.memory = memory_in_steps(source_.memory.device, source_.recorded, steps_);
+    use_.pinned = memory_in_steps(source_.memory.pinned, source_.recorded, steps_);
     sum_unified();
     sum_work();
     use_.window = window_of(source_, steps_, main_, launching_);

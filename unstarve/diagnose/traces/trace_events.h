@@ -24,6 +24,11 @@ struct MemoryChange {
   std::int64_t bytes = 0;  // negative: released
 };
 
+struct MemoryChanges {
+  std::vector<MemoryChange> device;  // of all devices, in order
+  std::vector<MemoryChange> pinned;  // of the host, in order
+};
+
 // Arithmetic of an operator, from its shapes (operator_work.h).
 struct OperatorWork {
   std::int64_t begin_ns = 0;  // on the host
@@ -73,8 +78,7 @@ class TraceEvents {
   Framework framework = Framework::kUnknown;
   std::int64_t image_bytes = 0;
   MalformedEvents malformed;
-  std::vector<MemoryChange> memory;  // of all devices, in order
-  std::vector<MemoryChange> pinned;  // of the host, in order
+  MemoryChanges memory;
   std::vector<OperatorWork> work;
   std::vector<Interval> recorded;  // in order, disjoint; empty: everything from the first event to the last one
 

@@ -1,4 +1,4 @@
-"""Executes the tasks of a helper process."""
+"""Executes the tasks of a worker process."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Unpicklable(Exception):
     """Samples cannot be pickled; their batch may be."""
 
 
-class Helper:
-    """The state of a helper process between tasks.
+class Worker:
+    """The state of a worker process between tasks.
 
     Args:
         setup: See process_pool.ProcessPool._launch.
@@ -46,7 +46,7 @@ class Helper:
     def _enter(self, epoch: tuple[int, int, int, int, bytes, bytes | None]) -> None:
         """Enters an epoch: (number, base seed, sample seed, since, message of the job, message of the stream states).
 
-        `since` is the epoch in which the job was sent; this helper may have had no task in it.
+        `since` is the epoch in which the job was sent; this worker may have had no task in it.
         """
         number, base_seed, sample_seed, since, job, resume = epoch
         if number == self._epoch:
