@@ -73,9 +73,11 @@ void MachineProbe::look_at_groups() {
 }
 
 void MachineProbe::look() {
-  look_at_groups();
+  const std::string status = read_text(root_ / "proc" / process_ / "status");
+  // The cgroup of a process that has ended is "/" with version 1: it was not moved there.
+  if (status.find("\nState:\tZ") == std::string::npos) look_at_groups();
   // A program may be bound to CPUs after its start (taskset). When it has ended, the latest mask remains.
-  std::set<int> cpus = parse_allowed_cpus(read_text(root_ / "proc" / process_ / "status"));
+  std::set<int> cpus = parse_allowed_cpus(status);
   if (!cpus.empty() && cpus != cpus_) {
     cpus_ = std::move(cpus);
     first_.cpus = counts().cpus;

@@ -94,6 +94,12 @@ TEST_CASE("limits of a container with cgroups of version 1") {
   CHECK(use.memory_limit_bytes == std::int64_t{1} << 30);
   CHECK(use.quota_cores == 0.5);
   CHECK(use.throttled_share == Approx(0.5));
+  // Ended, and not yet waited for.
+  machine.write("proc/7/status", "Name:\tx\nState:\tZ (zombie)\nCpus_allowed_list:\t0,2\n");
+  machine.write("proc/7/cgroup", "9:memory:/\n4:cpu,cpuacct:/\n");
+  probe.look();
+  CHECK(probe.use(10).quota_cores == 0.5);
+  CHECK(probe.use(10).throttled_share == Approx(0.5));
 }
 
 TEST_CASE("a process that binds itself to other CPUs, and then ends") {
