@@ -44,10 +44,13 @@ TEST_CASE("the machine that is enough") {
   profile.processes[2].peak_resident_bytes = 9000;
   profile.processes[2].ended = true;
   profile.processes[2].end_s = 2;
-  CHECK(sufficient_machine(profile).cores == 2);  // 1.78 are busy
-  CHECK(sufficient_machine(profile).memory_bytes == 9000);
-  profile.processes[2].end_s = 10;
-  CHECK(sufficient_machine(profile).memory_bytes == 12500);
+  CHECK(sufficient_machine(profile).cores == 2);             // 1.78 are busy
+  CHECK(sufficient_machine(profile).memory_bytes == 12500);  // all at its start
+  profile.processes[0].begin_s = 1.9;
+  profile.processes[1].begin_s = 2;
+  CHECK(sufficient_machine(profile).memory_bytes == 12000);
+  profile.processes[0].begin_s = 3;
+  CHECK(sufficient_machine(profile).memory_bytes == 9000);  // the others run after it
   CHECK(sufficient_machine({}).cores == 0);
   profile.watching.seconds = 2;
   CHECK(sufficient_machine(profile).cores == 0);

@@ -165,12 +165,14 @@ SufficientMachine sufficient_machine(const RunProfile& profile) {
   if (profile.processes.empty() || profile.watching.seconds < kShortestWatch) return machine;
   const double spare = std::min(kSpare * steady_cores(profile), std::max(usable_cores(profile.machine), 1.0));
   machine.cores = std::max(1, static_cast<int>(std::ceil(spare - 0.01)));
-  std::int64_t alive = 0;
-  for (const ProcessUse& process : profile.processes) {
-    if (!process.ended || process.end_s >= profile.watching.seconds - 1) alive += process.peak_resident_bytes;
-    machine.memory_bytes = std::max(machine.memory_bytes, process.peak_resident_bytes);
+  // The largest sum of processes that were alive at the same time: the sum only grows when a process begins.
+  for (const ProcessUse& first : profile.processes) {
+    std::int64_t alive = 0;
+    for (const ProcessUse& process : profile.processes)
+      if (process.begin_s <= first.begin_s && (!process.ended || process.end_s > first.begin_s))
+        alive += process.peak_resident_bytes;
+    machine.memory_bytes = std::max({machine.memory_bytes, alive, first.peak_resident_bytes});
   }
-  machine.memory_bytes = std::max(machine.memory_bytes, alive);
   return machine;
 }
 

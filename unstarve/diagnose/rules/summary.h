@@ -96,8 +96,8 @@ inline constexpr double kLongerReads = 16;
 [[nodiscard]] double lost_by(const GainPrediction& gain);
 
 // The smallest machine that is enough for the program at the speed it had: whole cores for its CPU time after the
-// start, with a tenth to spare but not more cores than it had, and the largest memory of its processes; memory that
-// they share counts for each.
+// start, with a tenth to spare but not more cores than it had, and the largest memory of processes that ran at the same
+// time; memory that they share counts for each.
 struct SufficientMachine {
   int cores = 0;  // 0: unknown, also after less than kShortestWatch
   std::int64_t memory_bytes = 0;
