@@ -14,6 +14,7 @@
 #include "unstarve/diagnose/profile/json_problem.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/observe/block_bootstrap.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
@@ -118,6 +119,14 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
           ErrorKind::kInput,
           fmt::format("compare {}: found {} steps; expected at least {}. Mark steps by un.step(), or run longer", *name,
                       profile->steps.seconds.size(), kFewestSteps));
+    }
+    const auto wrong = std::ranges::find_if_not(profile->steps.seconds, [](double s) { return s > 0 && s < 1e9; });
+    if (wrong != profile->steps.seconds.end()) reject(*name, fmt::format("a step of {} s", *wrong));
+    for (const RunFinding& finding : findings_of(*profile)) {
+      if (finding.rule != "other-programs" && finding.rule != "cpu-quota") continue;
+      comparison.disturbed = true;
+      comparison.warnings.push_back(fmt::format("{}: {}: {}. The program itself may be as fast as before", *name,
+                                                finding.title, finding.evidence));
     }
     if (const std::optional<Drift> drift = drift_of(profile->steps.seconds))
       comparison.warnings.push_back(fmt::format("{}: no steady state: {}", *name, to_text(*drift)));
@@ -309,7 +318,7 @@ RunComparison compare_runs(const Json& before_json, const Json& after_json, cons
   if (before_json == after_json) comparison.warnings.emplace_back("both files are of the same run");
   comparison.slower = comparison.whole.ratio.high < 1;
   comparison.faster = comparison.whole.ratio.low > 1;
-  if (comparison.slower) comparison.regressed = most_regressed(comparison.parts);
+  if (comparison.slower && !comparison.disturbed) comparison.regressed = most_regressed(comparison.parts);
   return comparison;
 }
 

@@ -38,8 +38,9 @@ struct RunComparison {
   ComparedPart whole;
   std::vector<ComparedPart> parts;
   std::vector<std::string> warnings;  // runs that are not in a steady state, other settings
+  bool disturbed = false;  // of watch: other programs or the CPU quota took cores from a run, so no part is blamed
   bool slower = false, faster = false;
-  std::string regressed;                                // the part that lost most; empty if not slower
+  std::string regressed;                                // the part that lost most; empty if not slower, or disturbed
   std::vector<RecordedSpan> before_steps, after_steps;  // in order; of bench, each is followed by its parts
   ThreadWindow before_threads, after_threads;           // of watch: without spans if the run was too short
 

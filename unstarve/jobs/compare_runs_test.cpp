@@ -54,6 +54,35 @@ TEST_CASE("steps that became slower, and the part that regressed") {
   CHECK(comparison.parts[1].name == "compute");
 }
 
+TEST_CASE("a run that was disturbed by other programs is named, and no part is blamed") {
+  Json after = watch_result(0.13, 0.04);
+  RunProfile profile = run_profile_from_json(after["profile"].dump(), "made up");
+  profile.watching.seconds = 20;
+  profile.machine.affinity_cores = 2;
+  profile.machine.busy_cores = 1.9;
+  profile.processes = {{.pid = 1,
+                        .role = ProcessRole::kMain,
+                        .name = "python",
+                        .end_s = 20,
+                        .cpu_s = 10,
+                        .run_delay_s = 8,
+                        .busiest_thread_s = 10}};
+  profile.processes[0].main_thread = {"python", 1, 10, 8};
+  profile.processes[0].threads = {profile.processes[0].main_thread};
+  after["profile"] = Json::parse(to_json(profile));
+  const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), after, "a", "b");
+  CHECK(comparison.slower);
+  CHECK(comparison.regressed.empty());
+  REQUIRE(comparison.warnings.size() == 1);
+  CHECK_THAT(comparison.warnings[0], Catch::StartsWith("b: other programs use the cores: other programs use 1.4 of 2"));
+}
+
+TEST_CASE("a step without duration is rejected with the name of the file") {
+  Json after = watch_result(0.1, 0.01);
+  after["profile"]["steps"]["seconds"][3] = 0;
+  CHECK_THROWS_WITH(compare_runs(watch_result(0.1, 0.01), after, "a", "b"), Contains("compare b: found a step of 0 s"));
+}
+
 TEST_CASE("commands that differ are a warning") {
   Json before = watch_result(0.1, 0.01), after = watch_result(0.1, 0.01);
   before["profile"]["command"] = "python train.py --workers 1";
