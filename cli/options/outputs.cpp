@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -65,12 +66,20 @@ void check_no_input(const Arguments& arguments, const std::string& option, const
 }  // namespace
 
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
+  std::map<std::filesystem::path, std::string> seen;  // regular files, and their options
   for (const char* const option : options) {
     const std::filesystem::path file = arguments.text(option);
     if (file.empty()) continue;
     if (const int error = error_of_writing(file); error != 0)
       throw io_error(std::string(option) + ": write", file.string(), error);
     check_no_input(arguments, option, file);
+    std::error_code none;
+    if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none)) continue;
+    const auto [same, added] =
+        seen.emplace(std::filesystem::weakly_canonical(std::filesystem::absolute(file), none), option);
+    if (!added)
+      throw Error(ErrorKind::kArgument, fmt::format("{}: found {}, the file of {}; expected another file", option,
+                                                    file.string(), same->second));
   }
 }
 

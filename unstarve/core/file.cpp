@@ -85,11 +85,11 @@ void write_file_atomically(const fs::path& path, std::string_view contents, Dura
 
 void write_file_atomically(const fs::path& path, std::span<const std::span<const std::uint8_t>> parts,
                            Durability durability) {
-  const fs::path target = follow_links(path);
   std::error_code none;
-  const fs::file_status status = fs::status(target, none);
+  const fs::file_status status = fs::status(path, none);
   if (fs::is_directory(status)) throw io_error("write", path.string(), EISDIR);
-  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(target, parts);
+  if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(path, parts);
+  const fs::path target = follow_links(path);  // of /proc/self/fd/1, a pipe has no path
 
   static std::atomic<unsigned> serial{0};  // threads of one process may write the same path
   fs::path partial = target;

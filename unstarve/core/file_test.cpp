@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <thread>
 #include <vector>
@@ -95,6 +96,14 @@ TEST_CASE("a full disk leaves the old file and no partial file") {
 TEST_CASE("a full device is reported with its reason and not replaced by a file") {
   CHECK_THROWS_WITH(write_file_atomically("/dev/full", "x"), "write /dev/full: No space left on device");
   write_file_atomically("/dev/null", "x");
+  std::array<int, 2> ends{};  // as /dev/stdout of a program in a pipeline: a link to a pipe without a path
+  REQUIRE(::pipe(ends.data()) == 0);
+  write_file_atomically("/proc/self/fd/" + std::to_string(ends[1]), "text");
+  std::array<char, 8> got{};
+  CHECK(::read(ends[0], got.data(), got.size()) == 4);
+  CHECK(std::string(got.data()) == "text");
+  ::close(ends[0]);
+  ::close(ends[1]);
   CHECK(fs::is_character_file("/dev/null"));
   CHECK(fs::is_character_file("/dev/full"));
 }
