@@ -164,12 +164,21 @@ std::string device_from(const Arguments& arguments, const Settings& settings) {
   return arguments.text("--device", settings.train.device);
 }
 
-Settings settings_from(const Arguments& arguments) {
+namespace {
+
+using ReadSettings = std::optional<Settings>(const Arguments&, ConfigurationFaults&);
+
+// Throws all faults that `read` collects.
+Settings without_faults(const Arguments& arguments, ReadSettings& read) {
   ConfigurationFaults faults;
-  const std::optional<Settings> settings = settings_from(arguments, faults);
+  const std::optional<Settings> settings = read(arguments, faults);
   faults.throw_if_any();
   return settings.value();
 }
+
+}  // namespace
+
+Settings settings_from(const Arguments& arguments) { return without_faults(arguments, settings_from); }
 
 std::optional<Settings> settings_from(const Arguments& arguments, ConfigurationFaults& faults) {
   std::optional<Settings> readable;
@@ -250,12 +259,7 @@ std::vector<Option> trainer_options(const std::vector<Option>& more, std::span<c
   return options;
 }
 
-Settings trainer_settings_from(const Arguments& arguments) {
-  ConfigurationFaults faults;
-  const std::optional<Settings> settings = trainer_settings_from(arguments, faults);
-  faults.throw_if_any();
-  return settings.value();
-}
+Settings trainer_settings_from(const Arguments& arguments) { return without_faults(arguments, trainer_settings_from); }
 
 std::optional<Settings> trainer_settings_from(const Arguments& arguments, ConfigurationFaults& faults) {
   faults.collect([&] { reject_emulated(arguments); });
