@@ -113,7 +113,7 @@ TEST_CASE("a step that does not apply gives the reason") {
   CHECK(reason("crop-only decoding", cpu, evaluation).empty());
   LadderContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
-  CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("1 usable core(s)"));
+  CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("as usable cores (1)"));
   CHECK_THAT(reason("operator threads", one_core, base()), Catch::Contains("only one core"));
   LadderContext few = cpu;
   few.samples = 300;

@@ -49,7 +49,7 @@ Candidates uint8(const LadderContext&, const Settings& current) {
 // More threads that read, decode and augment.
 std::string no_more_threads(const LadderContext& context, const Settings& current) {
   const int usable = context.machine.topology.usable(), now = current.pipeline.execution.threads;
-  return usable > now ? "" : fmt::format("already {} thread(s) on {} usable core(s)", now, usable);
+  return usable > now ? "" : fmt::format("already at least as many threads ({}) as usable cores ({})", now, usable);
 }
 
 Candidates more_threads(const LadderContext& context, const Settings& current) {
