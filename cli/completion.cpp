@@ -9,7 +9,7 @@
 namespace unstarve::cli {
 namespace {
 
-std::string verbs() {
+std::string command_names() {
   std::string names;
   for (const Command& command : commands()) names += (names.empty() ? "" : " ") + std::string(command.name);
   return names;
@@ -32,7 +32,7 @@ std::string values_of(const Option& option) {
   if (option.choices[0] != '\0') return option.choices;
   if (option.completes == Completes::kModel) return models();
   if (option.completes == Completes::kDevice) return devices();
-  return option.completes == Completes::kCommand ? verbs() : "";
+  return option.completes == Completes::kCommand ? command_names() : "";
 }
 
 std::string escaped(std::string_view text, std::string_view special) {
@@ -59,7 +59,7 @@ std::string bash_completion() {
   std::string text =
       "# bash completion for unstarve; load it with:  source <(unstarve completion)\n"
       "_unstarve() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} verb=${COMP_WORDS[1]}\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]}\n"
       "  # bash splits words at colons; join emulated:NAME again\n"
       "  if [[ $before == : && $COMP_CWORD -ge 2 ]]; then word=${COMP_WORDS[COMP_CWORD-2]}:$word; "
       "before=${COMP_WORDS[COMP_CWORD-3]}; fi\n"
@@ -71,7 +71,7 @@ std::string bash_completion() {
       " --help --version\" -- \"$word\"))\n"
       "    return\n"
       "  fi\n"
-      "  case $verb:$before in\n";
+      "  case $command:$before in\n";
   for (const Command& command : commands()) {
     for (const Option& option : command.options) {
       if (option.positional() || option.flag()) continue;
@@ -88,7 +88,7 @@ std::string bash_completion() {
                          devices());
     }
   }
-  text += "  esac\n  case $verb in\n";
+  text += "  esac\n  case $command in\n";
   for (const Command& command : commands()) {
     std::string flags = "--help", values;
     for (const Option& option : command.options)
@@ -110,12 +110,12 @@ std::string bash_completion() {
 std::string zsh_completion() {
   std::string text =
       "#compdef unstarve\n# zsh completion for unstarve; load it with:  source <(unstarve completion zsh)\n"
-      "_unstarve() {\n  local -a verbs\n  verbs=(\n";
+      "_unstarve() {\n  local -a names\n  names=(\n";
   for (const Command& command : commands())
     text += "    " + in_quotes(fmt::format("{}:{}", command.name, command.summary)) + "\n";
   text +=
-      "  )\n  if (( CURRENT == 2 )); then\n    _describe command verbs\n    return\n  fi\n"
-      "  local verb=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $verb in\n";
+      "  )\n  if (( CURRENT == 2 )); then\n    _describe command names\n    return\n  fi\n"
+      "  local command=$words[2]\n  shift words\n  (( CURRENT-- ))\n  case $command in\n";
   for (const Command& command : commands()) {
     text += fmt::format("    {})\n      _arguments '--help[print the help]'", command.name);
     int position = 0;

@@ -71,7 +71,7 @@ std::string program_help() {
          "\n";
 }
 
-std::string verb_help(const Command& command) {
+std::string command_help(const Command& command) {
   return "Usage: " + usage_of(command) + "\n\n" + wrap(std::string(command.summary) + ".", kHelpColumns) + "\n\n" +
          wrap(command.description, kHelpColumns) + "\n" + entries(command, "Arguments", true) +
          entries(command, "Options", false) + "\nExample:\n" + command.example + "\n";

@@ -16,6 +16,6 @@ inline constexpr std::size_t kHelpColumns = 100;
 // Text of `unstarve --help`.
 [[nodiscard]] std::string program_help();
 // Text of `unstarve COMMAND --help`.
-[[nodiscard]] std::string verb_help(const Command& command);
+[[nodiscard]] std::string command_help(const Command& command);
 
 }  // namespace unstarve::cli

@@ -85,7 +85,8 @@ struct Binding {
 void bind(CLI::App& root, Binding& binding) {
   const Command& command = *binding.command;
   CLI::App* app = root.add_subcommand(command.name);
-  app->formatter_fn([&command](const CLI::App*, const std::string&, CLI::AppFormatMode) { return verb_help(command); });
+  app->formatter_fn(
+      [&command](const CLI::App*, const std::string&, CLI::AppFormatMode) { return command_help(command); });
   for (const Option& option : command.options) {
     if (option.flag()) {
       binding.given[option.name] = app->add_flag(option.name, binding.flags[option.name]);

@@ -105,7 +105,7 @@ function(unstarve_folder name)
   list(FILTER sources EXCLUDE REGEX "/module\\.cpp$")  # the entry of a module: Modules.cmake
 
   if(name STREQUAL "train")
-    set(without "trainer_module(_test)?|trainer_test")
+    set(without "trainer_module(_test)?|trainer(_checkpoint)?_test")
     if(UNSTARVE_HAS_TORCH)
       set(without "trainer_absent(_test)?")
     endif()

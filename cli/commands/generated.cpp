@@ -25,7 +25,7 @@ Command help_command() {
               const std::string_view word = name;
               throw Error(ErrorKind::kArgument, "help: " + unknown_name({&word, 1}));
             }
-            print_result(name.empty() ? program_help() : verb_help(*found));
+            print_result(name.empty() ? program_help() : command_help(*found));
             return kDone;
           }};
 }

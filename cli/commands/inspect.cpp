@@ -5,7 +5,6 @@
 #include "../options/shared.h"
 #include "../terminal.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/probe/io_probe.h"
 #include "unstarve/pipeline/order/sources.h"
@@ -37,7 +36,7 @@ int run_inspect_command(const Arguments& arguments, const std::string&) {
     const PipelineSpec spec = spec_from(arguments);
     const auto data = open_data(spec);
     const int threads = static_cast<int>(arguments.integer("--threads", 0, 1, 1024));
-    const auto samples = samples_of_sources(spec, *data, threads > 0 ? threads : read_topology().usable());
+    const auto samples = samples_of_sources(spec, *data, threads);
     return inspect_dataset(*data, name_of_sources(spec), threads, progress, samples.get());
   });
   if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);

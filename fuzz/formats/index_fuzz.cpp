@@ -8,7 +8,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
-#include "unstarve/storage/index/index_layout.h"
 #include "unstarve/storage/index/index_sidecar.h"
 #include "unstarve/storage/index/record_index.h"
 

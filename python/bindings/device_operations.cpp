@@ -1,4 +1,6 @@
-#include "python/bindings/device_operations.h"
+// Operations on a device in memory that a framework owns.
+
+#include "python/bindings/bindings.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>

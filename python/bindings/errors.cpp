@@ -1,4 +1,4 @@
-#include "python/bindings/errors.h"
+#include "python/bindings/bindings.h"
 
 #include <exception>
 #include <string>

@@ -1,4 +1,9 @@
-#include "python/bindings/functions.h"
+// Operations, decoding and encoding of single images, for the functions of the Python package.
+//
+// Threads: every call releases the GIL while it works. Each thread has its own memory for intermediate images, which
+//          grows with its largest image and is freed at its end; a forked process can continue to use it.
+
+#include "python/bindings/bindings.h"
 
 #include <fmt/format.h>
 #include <nanobind/ndarray.h>

@@ -1,4 +1,6 @@
-#include "python/bindings/operation_parameters.h"
+// The parameters of an operation as Python declares them.
+
+#include "python/bindings/bindings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

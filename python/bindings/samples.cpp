@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "python/bindings/bindings.h"
 #include "python/bindings/gil.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
@@ -69,8 +70,7 @@ SampleSetPtr choose(const std::string& text, const DatasetPtr& dataset, const st
   if (weights && !filters.empty()) filters[0].weights = {weights->data(), weights->size()};
   const GilRelease release;
   check_spec(spec);
-  const int threads = spec.execution.initial_threads(read_topology().usable());
-  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, threads, filters, check_signals));
+  return std::const_pointer_cast<SampleSet>(choose_samples(spec, *dataset, 0, filters, check_signals));
 }
 
 // `any_size`: the samples may differ in size, because functions of the user follow.

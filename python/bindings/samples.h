@@ -40,7 +40,4 @@ using PositionTuple = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, na
 inline constexpr nanobind::dlpack::dtype kFloat16Numbers{static_cast<std::uint8_t>(nanobind::dlpack::dtype_code::Float),
                                                          16, 1};
 
-// Adds SampleSet, choose, labels_of, images_of, Run, RunState and SampleReader to _core.
-void bind_samples(nanobind::module_& m);
-
 }  // namespace unstarve::python

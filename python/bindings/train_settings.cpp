@@ -1,4 +1,9 @@
-#include "python/bindings/train_settings.h"
+// TrainSettings, created from keyword arguments, which are the flags of `unstarve train` without dashes: --weight-decay
+// is weight_decay (train/settings_fields.h).
+//
+// Failure: Error(kArgument) with the argument, what was found and what was expected.
+
+#include "python/bindings/bindings.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

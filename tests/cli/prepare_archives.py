@@ -357,14 +357,14 @@ def serve(options: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("verb", choices=("make", "bad", "serve"))
+    parser.add_argument("command", choices=("make", "bad", "serve"))
     parser.add_argument("dir", type=Path)
     parser.add_argument("--break-every", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--log")
     options = parser.parse_args()
     {"make": lambda: make(options.dir), "bad": lambda: bad(options.dir),
-     "serve": lambda: serve(options)}[options.verb]()
+     "serve": lambda: serve(options)}[options.command]()
     return 0
 
 

@@ -1,6 +1,6 @@
 // A library that replaces nvJPEG in tests without a GPU; $UNSTARVE_NVJPEG contains its path. It decodes with
 // libjpeg-turbo into host memory, and declares this by a symbol.
-#include "unstarve/codecs/nvjpeg/host_functions.h"
+#include "unstarve/codecs/nvjpeg/testing/host_functions.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 #pragma once
-// Bytes as base64 text (RFC 4648, section 4).
+// Bytes, or a list of bits, as base64 text (RFC 4648, section 4).
 //
 // Threads: pure.
 
@@ -14,5 +14,10 @@ namespace unstarve {
 [[nodiscard]] std::string to_base64(std::string_view bytes);
 // Nothing if the text is not base64.
 [[nodiscard]] std::optional<std::vector<std::uint8_t>> from_base64(std::string_view text);
+
+// The first bit is the lowest bit of the first byte.
+[[nodiscard]] std::string bits_to_base64(const std::vector<bool>& bits);
+// Bits up to the last one that is set; nothing if the text is not base64.
+[[nodiscard]] std::optional<std::vector<bool>> bits_from_base64(std::string_view text);
 
 }  // namespace unstarve

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace unstarve {
 
@@ -28,6 +29,32 @@ TEST_CASE("other text is not base64") {
   for (const char* text : {"Zg=", "Zg", "Z===", "Zm9v====", "Zm9v\n", "Zm9*", "=m9v"}) {
     CAPTURE(text);
     CHECK_FALSE(from_base64(text));
+  }
+}
+
+TEST_CASE("bits are encoded as base64, lowest bit first") {
+  CHECK(bits_to_base64({}).empty());
+  CHECK(bits_to_base64({true}) == "AQ==");  // as Python's base64.b64encode(b"\x01")
+  CHECK(bits_to_base64({false, false, false, false, false, false, false, true, true}) == "gAE=");
+  std::vector<bool> hello;  // b"Hello"
+  for (const unsigned char byte : {'H', 'e', 'l', 'l', 'o'})
+    for (int bit = 0; bit < 8; ++bit) hello.push_back((byte >> bit & 1) != 0);
+  CHECK(bits_to_base64(hello) == "SGVsbG8=");
+}
+
+TEST_CASE("decoding base64 returns the encoded bits, for any count") {
+  for (std::size_t size = 0; size < 70; ++size) {
+    std::vector<bool> bits(size);
+    for (std::size_t i = 0; i < size; ++i) bits[i] = i * i % 7 < 3 || i + 1 == size;
+    CHECK(bits_from_base64(bits_to_base64(bits)) == bits);
+  }
+  CHECK(bits_from_base64("AAAA") == std::vector<bool>{});
+}
+
+TEST_CASE("bits of invalid base64 are rejected") {
+  for (const char* const text : {"A", "AQ=", "A===", "AQ=A", "A Q=", "!!!!", "AQ==AQ=="}) {
+    INFO(text);
+    CHECK_FALSE(bits_from_base64(text).has_value());
   }
 }
 

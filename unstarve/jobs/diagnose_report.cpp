@@ -10,7 +10,6 @@
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/report_parts.h"
 #include "unstarve/jobs/common/trace_report.h"
-#include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/diagnose_trace.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"

@@ -4,7 +4,7 @@
 
 #include "unstarve/diagnose/traces/trace_file.h"
 #include "unstarve/jobs/common/findings.h"
-#include "unstarve/jobs/common/trace_text.h"
+#include "unstarve/jobs/common/trace_report.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/format.h"
 

@@ -12,7 +12,6 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/machine/cpu_split.h"
-#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/host/start_environment.h"
@@ -149,7 +148,7 @@ void set_steps(TrainPlan& plan, const TrainOptions& options, const ResumePositio
 // `make` must outlive the plan.
 void set_validation(TrainPlan& plan, const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
                     const MakeLoader& make, Consumer consumer) {
-  const OrderBasis basis{samples_of_sources(spec, *dataset, read_topology().usable()), {}};
+  const OrderBasis basis{samples_of_sources(spec, *dataset), {}};
   plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
   plan.validation = [spec, dataset, basis, &make, consumer] {
     return std::make_unique<LoaderSource>(make(spec, dataset, {{}, 1, false, basis, consumer}),
@@ -190,10 +189,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   TrainProgress done;
   if (!resumed.empty()) done = restore_checkpoint(*trainer, resumed);
   if (!options.weights.empty() && !removes_channels) load_starting_weights(*trainer, options.weights);
-  const int threads = run.pipeline.execution.initial_threads(read_topology().usable());
-  const ResumePosition position =
-      resume_position_in(run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, threads), {}, run.shares},
-                         done, resumed.string());
+  const ResumePosition position = resume_position_in(
+      run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, 0), {}, run.shares}, done, resumed.string());
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
   const TrainingSource source = training_source(
       *trainer, {settings.train.resident, options.ranks, position, dataset, consumer, make_loader, options.announce},

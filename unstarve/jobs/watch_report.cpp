@@ -16,9 +16,7 @@
 #include "unstarve/jobs/common/lost_time.h"
 #include "unstarve/jobs/common/rank_table.h"
 #include "unstarve/jobs/common/report_parts.h"
-#include "unstarve/jobs/common/thread_report.h"
 #include "unstarve/jobs/common/trace_report.h"
-#include "unstarve/jobs/common/trace_text.h"
 #include "unstarve/jobs/watch.h"
 #include "unstarve/observe/block_bootstrap.h"
 #include "unstarve/observe/format.h"
@@ -407,7 +405,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   for (const std::string& reason : missing_gpus(profile)) section.notes.push_back(reason + ".");
   for (const std::string& note : memory_notes(profile)) section.notes.push_back(note + ".");
   section.charts = charts_of(profile);
-  if (Timeline timeline = timeline_of(profile.thread_window); !timeline.spans.empty())
+  if (Timeline timeline = timeline_of_threads(profile.thread_window); !timeline.spans.empty())
     section.timelines.push_back(std::move(timeline));
   add_flame(section.flames, profile.stacks, StackThread::kMain,
             "Flame graph of the main thread: time, also while it waits");

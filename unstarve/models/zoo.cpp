@@ -50,8 +50,6 @@ static_assert(kModels.size() == kModelInfos.size(), "models/catalogue.h has a ne
 
 }  // namespace
 
-std::span<const ModelEntry> model_table() { return kModels; }
-
 ModelEntry find_model(std::string_view name) {
   const ModelName parsed = parse_model_name(name);
   ModelEntry found =

@@ -4,7 +4,6 @@
 // No libtorch header is included; code that creates a network includes models/layers.h.
 
 #include <memory>
-#include <span>
 #include <string_view>
 
 #include "unstarve/models/catalogue.h"
@@ -21,8 +20,6 @@ struct ModelEntry : ModelInfo {
   [[nodiscard]] std::shared_ptr<Network> make(int classes) const { return factory(classes, width); }
 };
 
-// The networks of width 1.
-[[nodiscard]] std::span<const ModelEntry> model_table();
 // Accepts names with a width multiplier. Throws Error(kArgument) with the known names.
 [[nodiscard]] ModelEntry find_model(std::string_view name);
 

@@ -86,6 +86,7 @@ std::vector<TwoShards> two_shards() {
       {"manifest", write_csv, "m-*.csv", "m-{0..1}.csv", false},
       {"manifest", write_json_lines, "m-*", "m-{0..1}.jsonl", false},
       {"2 sources, the first image folder", copies({{"images", "x-%/class"}}), "x-*", "x-{0,1}/", false},
+      {"2 sources, the first images", copies({{"images", "x-%"}}), "x-*", "x-{0,1}/", false, false},
   };
   if (arrow_facts().in_build)
     all.push_back(
@@ -112,6 +113,19 @@ TEST_CASE("every format opens several shards by a glob and by braces") {
         if (shards.sizes) CHECK(data->known_size(id) == testing::read_size(*data, id, record));
       }
     }
+  }
+}
+
+TEST_CASE("a format says what #label chooses, unless it has one kind of labels") {
+  for (const TwoShards& shards : two_shards()) {
+    INFO(shards.format);
+    const TemporaryFolder folder;
+    for (const char number : {'0', '1'}) shards.write(folder.path(), number);
+    const std::string path = folder.str(shards.glob);
+    if (open_dataset(path)->label_choice().empty())
+      CHECK_THROWS_WITH(open_dataset(path + "#label=none"), Catch::Contains("has no options"));
+    else
+      CHECK(open_dataset(path + "#label=none")->fields().size() == 1);
   }
 }
 

@@ -9,7 +9,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/models/weights.h"
-#include "unstarve/torch/graphs/host_recorder.h"
+#include "unstarve/torch/graphs/testing/host_recorder.h"
 #include "unstarve/torch/torch_trainer.h"
 
 namespace unstarve {

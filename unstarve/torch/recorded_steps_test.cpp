@@ -15,7 +15,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
-#include "unstarve/torch/graphs/host_recorder.h"
+#include "unstarve/torch/graphs/testing/host_recorder.h"
 #include "unstarve/torch/torch_trainer.h"
 #include "unstarve/train/trainer.h"
 

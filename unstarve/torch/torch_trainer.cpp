@@ -89,25 +89,69 @@ void check_batch(const HostBatch& batch, int classes) {
                                                 batch.targets.size(), batch.labels.size(), classes));
 }
 
+// The network as it was given to the trainer.
+struct Given {
+  bool foreign = false;                    // a Python module
+  bool from_zoo = false;                   // made by its name
+  std::optional<PrunedChannels> pruned{};  // removed before training
+};
+
+// The counts of an evaluation. They are on the device, so that adding a batch does not wait for it.
+class EvaluationCounts {
+ public:
+  // `samples` of the next batch: whether an earlier one was larger, so that it is the last one of the data.
+  [[nodiscard]] bool is_last(std::int64_t samples) {
+    largest_ = std::max(largest_, samples);
+    return samples < largest_;
+  }
+  // Before the StepMemory::Scope of a batch: the counts outlive it.
+  void prepare(torch::Device device) {
+    if (!counts_.defined()) counts_ = torch::zeros({kCounts}, torch::dtype(torch::kFloat64).device(device));
+  }
+  void add(const torch::Tensor& logits, const torch::Tensor& labels, const torch::Tensor& loss) {
+    const auto samples = static_cast<double>(labels.size(0));
+    counts_[kSamples].add_(samples);
+    counts_[kCorrect].add_(logits.argmax(1).eq(labels).sum());
+    if (logits.size(1) > kTopClasses)
+      counts_[kCorrectTop5].add_(std::get<1>(logits.topk(kTopClasses, 1)).eq(labels.unsqueeze(1)).sum());
+    counts_[kLoss].add_(loss.to(torch::kFloat64), samples);
+  }
+  // The sums over all ranks since the last call. `exchange`: null for one rank.
+  [[nodiscard]] Evaluation take(Exchange* exchange) {
+    std::array<double, kCounts> values{};
+    if (counts_.defined()) {
+      const torch::Tensor counts = counts_.cpu();
+      std::copy_n(counts.const_data_ptr<double>(), kCounts, values.begin());
+      counts_.reset();
+    }
+    if (exchange != nullptr) exchange->sum(values);
+    return {std::llround(values[kSamples]), std::llround(values[kCorrect]), values[kLoss],
+            std::llround(values[kCorrectTop5])};
+  }
+
+ private:
+  enum Count { kSamples, kCorrect, kLoss, kCorrectTop5, kCounts };
+  torch::Tensor counts_;      // kCounts, float64; undefined: nothing since the last take()
+  std::int64_t largest_ = 0;  // samples of a batch
+};
+
 class TorchTrainer final : public Trainer {
  public:
   // `recorder`: replaces that of the device; null: that of the device.
   TorchTrainer(const TrainSettings& settings, const ForeignNetwork* foreign, const Ranks& ranks, StartingNetwork start,
                std::unique_ptr<StepRecorder> recorder = nullptr)
       : settings_(settings),
-        foreign_(foreign != nullptr),
-        from_zoo_(foreign == nullptr && start.network == nullptr),
+        given_{foreign != nullptr, foreign == nullptr && start.network == nullptr, std::move(start.pruned)},
         placement_(placement_of(settings, ranks)),
         staging_(placement_.device),
         timer_(placement_.device),
-        pruned_channels_(std::move(start.pruned)),
         state_(make_network(settings, foreign != nullptr ? take_network(*foreign) : std::move(start.network),
                             placement_, ranks.several()),
                foreign != nullptr ? "" : settings.model, settings, placement_.device),
         exchange_(ranks.several() ? make_exchange(ranks, network(), placement_.device) : nullptr),
         forward_(network(), placement_),
         step_(settings_, {state_, forward_, staging_, timer_, exchange_.get()}, ranks.rank,
-              make_step_graphs(settings, placement_.device, why_not_recorded(settings, foreign_, ranks.world),
+              make_step_graphs(settings, placement_.device, why_not_recorded(settings, given_.foreign, ranks.world),
                                std::move(recorder))) {
     if (placement_.device.is_cpu()) memory_.emplace();
     if (!exchange_) return;
@@ -122,7 +166,7 @@ class TorchTrainer final : public Trainer {
   }
 
   void warm_up(int samples, int image_size) override {
-    if (placement_.device.is_cpu() || !from_zoo_) return;
+    if (placement_.device.is_cpu() || !given_.from_zoo) return;
     translate_errors("choosing the kernels of the GPU", [&] {
       compute_on_copy(samples, image_size);
       reset_peak_memory(placement_.device);
@@ -200,38 +244,21 @@ class TorchTrainer final : public Trainer {
     translate_errors("evaluation step", [&] {
       placement_.use();
       const torch::NoGradGuard no_grad;
-      if (!evaluated_.defined())
-        evaluated_ = torch::zeros({kCounts}, torch::dtype(torch::kFloat64).device(placement_.device));
+      evaluated_.prepare(placement_.device);
       const StepMemory::Scope memory_scope;
       network().eval();
       state_.use_average(true);
       const Staging::Current& batch = staging_.current();
-      std::optional<WithoutKernelSearch> last;  // a smaller batch is the last one
-      if (batch.labels.size(0) < largest_evaluated_) last.emplace();
-      largest_evaluated_ = std::max(largest_evaluated_, batch.labels.size(0));
+      std::optional<WithoutKernelSearch> last;
+      if (evaluated_.is_last(batch.labels.size(0))) last.emplace();
       const torch::Tensor logits = forward_.logits(batch, settings_.test_augmentation);
-      const auto samples = static_cast<double>(batch.labels.size(0));
-      evaluated_[kSamples].add_(samples);
-      evaluated_[kCorrect].add_(logits.argmax(1).eq(batch.labels).sum());
-      if (logits.size(1) > kTopClasses)
-        evaluated_[kCorrectTop5].add_(std::get<1>(logits.topk(kTopClasses, 1)).eq(batch.labels.unsqueeze(1)).sum());
-      evaluated_[kLoss].add_(network().loss(logits, batch.expected(), 0).to(torch::kFloat64), samples);
+      evaluated_.add(logits, batch.labels, network().loss(logits, batch.expected(), 0));
       staging_.used();
     });
   }
 
   Evaluation evaluate_done() override {
-    return translate_errors("adding the evaluations", [&]() -> Evaluation {
-      std::array<double, kCounts> values{};
-      if (evaluated_.defined()) {
-        const torch::Tensor counts = evaluated_.cpu();
-        std::copy_n(counts.const_data_ptr<double>(), kCounts, values.begin());
-        evaluated_.reset();
-      }
-      if (exchange_) exchange_->sum(values);
-      return {std::llround(values[kSamples]), std::llround(values[kCorrect]), values[kLoss],
-              std::llround(values[kCorrectTop5])};
-    });
+    return translate_errors("adding the evaluations", [&] { return evaluated_.take(exchange_.get()); });
   }
 
   void average_statistics() override {
@@ -273,11 +300,11 @@ class TorchTrainer final : public Trainer {
 
   PruneResult pruning() override {
     const Pruner* const pruner = state_.pruner();
-    if (pruner == nullptr && !pruned_channels_) return {};
+    if (pruner == nullptr && !given_.pruned) return {};
     return translate_errors("counting pruned weights", [&]() -> PruneResult {
       state_.use_average(true);
       const FileSizes sizes = StateCopy(network_state(network()), {{"format", "pt"}}).file_sizes();
-      if (pruner == nullptr) return {{}, {}, sizes.bytes, sizes.zip_bytes, pruned_channels_};
+      if (pruner == nullptr) return {{}, {}, sizes.bytes, sizes.zip_bytes, given_.pruned};
       return {pruner->layers(), pruner->dense(), sizes.bytes, sizes.zip_bytes, std::nullopt};
     });
   }
@@ -296,7 +323,7 @@ class TorchTrainer final : public Trainer {
   }
   std::int64_t parameters() const override { return count_parameters(network()); }
   double macs() const override {
-    if (foreign_) return 0;
+    if (given_.foreign) return 0;
     return translate_errors("counting multiply-adds", [&] { return count_macs(network(), settings_.image_size); });
   }
   std::vector<LayerShape> layer_shapes() const override {
@@ -329,21 +356,17 @@ class TorchTrainer final : public Trainer {
   }
 
   const TrainSettings settings_;
-  bool foreign_, from_zoo_;
+  const Given given_;
   Placement placement_;
   std::optional<StepMemory> memory_;  // on the CPU
   Staging staging_;
   StepTimer timer_;
-  const std::optional<PrunedChannels> pruned_channels_;
   TrainingState state_;
   std::unique_ptr<Exchange> exchange_;  // null: one rank
   ForwardPass forward_;
   TrainingStep step_;
   torch::Tensor loss_;
-  // Counted on the device, so that evaluate() does not wait for it.
-  enum Count { kSamples, kCorrect, kLoss, kCorrectTop5, kCounts };
-  torch::Tensor evaluated_;             // kCounts, float64; undefined: nothing since the last evaluate_done()
-  std::int64_t largest_evaluated_ = 0;  // samples of a batch
+  EvaluationCounts evaluated_;
 };
 
 }  // namespace

@@ -116,7 +116,7 @@ class TrainingRun {
         recorder_(clock, plan.waited_seconds),
         checkpoints_(plan.checkpoints, plan.notice),
         step_(plan.start_step),
-        evaluated_step_(plan.start_step) {}
+        last_{.evaluated_step = plan.start_step} {}
 
   TrainHistory run() {
     try {
@@ -128,7 +128,7 @@ class TrainingRun {
       }
       trainer_.synchronise();
       if (pointed_step() != step_) add_point();
-      if (evaluated_step_ != step_) evaluate();
+      if (last_.evaluated_step != step_) evaluate();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kCancelled) stop(error);
       if (error.kind() == ErrorKind::kIo && plan_.world > 1) lost_rank(error);
@@ -154,6 +154,13 @@ class TrainingRun {
     bool checkpoint = false;  // after this step
   };
 
+  // What was done last.
+  struct Last {
+    std::int64_t evaluated_step = 0;  // at first the start of the run
+    std::int64_t finite_step = 0;     // its loss was read and finite; 0: none
+    double checkpoint_s = 0;          // time of the checkpoint
+  };
+
   // Of the last point; 0: there is none.
   [[nodiscard]] std::int64_t pointed_step() const {
     const std::vector<TrainPoint>& points = recorder_.history().points;
@@ -161,7 +168,7 @@ class TrainingRun {
   }
 
   [[nodiscard]] bool checkpoint_due() const {
-    return plan_.checkpoint_seconds > 0 && recorder_.seconds() - checkpoint_s_ >= plan_.checkpoint_seconds;
+    return plan_.checkpoint_seconds > 0 && recorder_.seconds() - last_.checkpoint_s >= plan_.checkpoint_seconds;
   }
 
   Decision decide() {
@@ -217,7 +224,7 @@ class TrainingRun {
   void between_steps(const Decision& decision) {
     const std::int64_t every = std::max<std::int64_t>(plan_.report_every, 1);
     if (step_ == plan_.start_step + 1 || step_ / every != pointed_step() / every) add_point();
-    if (plan_.evaluate_every > 0 && evaluations_at(step_) > evaluations_at(evaluated_step_)) return evaluate();
+    if (plan_.evaluate_every > 0 && evaluations_at(step_) > evaluations_at(last_.evaluated_step)) return evaluate();
     if (plan_.world == 1 ? checkpoint_due() : decision.checkpoint) {
       const double begin_s = recorder_.seconds();
       checkpoint();
@@ -247,7 +254,7 @@ class TrainingRun {
     const double begin_s = recorder_.seconds();
     validate();
     checkpoint();
-    evaluated_step_ = step_;
+    last_.evaluated_step = step_;
     budget_.set_reserve(recorder_.seconds() - begin_s);
     recorder_.pause_since(begin_s);
   }
@@ -258,7 +265,7 @@ class TrainingRun {
     auto snapshot = trainer_.snapshot(
         {step_, plan_.resume_state ? plan_.resume_state() : "", plan_.normalisation, settings_.image_size});
     if (plan_.rank == 0) checkpoints_.write(std::move(snapshot), step_);
-    checkpoint_s_ = recorder_.seconds();
+    last_.checkpoint_s = recorder_.seconds();
   }
 
   // Ends a run that is stopped.
@@ -285,16 +292,16 @@ class TrainingRun {
   double finite_loss() {
     const double loss = trainer_.loss();
     if (std::isfinite(loss)) {
-      finite_step_ = step_;
+      last_.finite_step = step_;
       return loss;
     }
     const std::filesystem::path newest = checkpoints_.newest();
-    throw Error(
-        ErrorKind::kCheck,
-        fmt::format("training: the loss at step {} is {}; expected a finite number{}. Lower the learning rate "
-                    "(now {:.4g}){}",
-                    step_, loss_text(loss), finite_step_ > 0 ? fmt::format(", as at step {}", finite_step_) : "", rate_,
-                    newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
+    throw Error(ErrorKind::kCheck,
+                fmt::format("training: the loss at step {} is {}; expected a finite number{}. Lower the learning rate "
+                            "(now {:.4g}){}",
+                            step_, loss_text(loss),
+                            last_.finite_step > 0 ? fmt::format(", as at step {}", last_.finite_step) : "", rate_,
+                            newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
   }
 
   void add_point() {
@@ -311,10 +318,8 @@ class TrainingRun {
   Checkpoints checkpoints_;
   std::int64_t step_;
   double rate_ = 0;
-  std::int64_t finite_step_ = 0;  // the last step whose loss was read and finite; 0: none
-  bool updated_ = true;           // whether the last step updated the weights
-  std::int64_t evaluated_step_;   // of the last evaluation; at first the start
-  double checkpoint_s_ = 0;       // time of the last checkpoint
+  bool updated_ = true;  // whether the last step updated the weights
+  Last last_;
 };
 
 }  // namespace

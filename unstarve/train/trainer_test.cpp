@@ -5,108 +5,20 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <limits>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include <unistd.h>
-
-#include "unstarve/core/error.h"
-#include "unstarve/core/random.h"
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/ops/store/element_bits.h"
-#include "unstarve/train/schedule.h"
+#include "unstarve/train/testing/small_training.h"
 
 namespace unstarve {
-namespace {
 
-constexpr int kSide = 32;
-constexpr int kSamples = 16;
-constexpr int kClassCount = 4;
-
-// Noise around a brightness that depends on the class.
-struct Samples {
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int64_t> labels;
-
-  explicit Samples(std::uint32_t index, int samples = kSamples) {
-    Random random(7, index, 0, 0);
-    for (int n = 0; n < samples; ++n) {
-      const auto label = static_cast<std::int64_t>(random.below(kClassCount));
-      labels.push_back(label);
-      for (int i = 0; i < kSide * kSide * 3; ++i) {
-        pixels.push_back(static_cast<std::uint8_t>(static_cast<std::uint32_t>(40 * label) + random.below(60)));
-      }
-    }
-  }
-  [[nodiscard]] HostBatch batch(Layout layout = Layout::kNhwc) const {
-    return {pixels.data(), labels, {kSide, kSide}, {ElementType::kUint8, layout, kCifar10Normalisation}, false};
-  }
-};
-
-TrainSettings small_settings() {
-  TrainSettings settings;
-  settings.model = "cifar_net";
-  settings.classes = kClassCount;
-  settings.image_size = kSide;
-  settings.learning_rate = 0.02;
-  settings.schedule.warmup = 0;
-  settings.operator_threads = 2;
-  return settings;
-}
-
-// Losses of `steps` steps on batches from `first` on, with the schedule of `rule` for `total` steps.
-std::vector<double> losses(Trainer& trainer, int steps, std::uint32_t first = 0, int total = 1000,
-                           const TrainSettings& rule = small_settings()) {
-  std::vector<double> result;
-  for (int i = 0; i < steps; ++i) {
-    const Samples samples(first + static_cast<std::uint32_t>(i));
-    trainer.load(samples.batch());
-    trainer.step(scheduled_rate(rule, i, total));
-    result.push_back(trainer.loss());
-  }
-  return result;
-}
-
-std::vector<double> losses(const TrainSettings& settings, int steps) {
-  const auto trainer = make_trainer(settings);
-  return losses(*trainer, steps, 0, 1000, settings);
-}
-
-Evaluation evaluate(Trainer& trainer, const HostBatch& batch) {
-  trainer.load(batch);
-  trainer.evaluate();
-  return trainer.evaluate_done();
-}
-
-// A file that is removed at the end of the test.
-class TemporaryFile {
- public:
-  TemporaryFile()
-      : path_(std::filesystem::temp_directory_path() / ("unstarve-trainer-test-" + std::to_string(::getpid()))) {}
-  ~TemporaryFile() { std::filesystem::remove(path_); }
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
-template <class Action>
-std::string error_message(ErrorKind kind, Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    CHECK(error.kind() == kind);
-    return error.what();
-  }
-  return "accepted";
-}
-
-}  // namespace
+using testing::Samples, testing::error_message, testing::evaluate, testing::kClassCount, testing::kSamples,
+    testing::kSide, testing::losses, testing::small_settings;
 
 TEST_CASE("2,000 steps with evaluations and snapshots increase neither resident memory nor that of the device") {
   const bool on_gpu = GENERATE(false, true);
@@ -147,24 +59,6 @@ TEST_CASE("2,000 steps with evaluations and snapshots increase neither resident 
   // A leak of 4 KB per step would be 6.5 MB.
   CHECK(after < before + (std::size_t{4} << 20));
   CHECK(free_after + (std::size_t{4} << 20) >= free_before);
-}
-
-TEST_CASE("a snapshot with weights that are not finite is not written over a file") {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("unstarve-not-finite-" + std::to_string(::getpid()));
-  const auto trainer = make_trainer(small_settings());
-  const Samples samples(0);
-  trainer->load(samples.batch());
-  trainer->step(0.01);
-  trainer->save(path, {1, ""});
-  const auto before = std::filesystem::file_size(path);
-  trainer->step(std::numeric_limits<double>::infinity());  // the loss of this step is still finite
-  CHECK(std::isfinite(trainer->loss()));
-  const std::string message = error_message(ErrorKind::kCheck, [&] { trainer->save(path, {2, ""}); });
-  CHECK_THAT(message, Catch::Contains("contains NaN or infinity") && Catch::Contains(path.string()));
-  CHECK(std::filesystem::file_size(path) == before);
-  CHECK(make_trainer(small_settings())->restore(path).step == 1);
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("one-hot targets equal labels, soft targets do not") {
@@ -296,97 +190,6 @@ TEST_CASE("float16 with loss scaling stays close to float32") {
   }
 }
 
-TEST_CASE("a checkpoint resumes bit-equal") {
-  const TemporaryFile file;
-  TrainSettings settings = small_settings();
-  settings.channels_last = true;
-  settings.optimiser.form = UpdateForm::kFused;
-  const auto first = make_trainer(settings);
-  (void)losses(*first, 3);
-  first->save(file.path(), {3, R"({"epoch": 1})"});
-  const auto expected = losses(*first, 3, 3);
-
-  settings.seed = 99;
-  const auto second = make_trainer(settings);
-  const TrainProgress progress = second->restore(file.path());
-  CHECK(progress.step == 3);
-  CHECK(progress.data == R"({"epoch": 1})");
-  CHECK(losses(*second, 3, 3) == expected);
-}
-
-TEST_CASE(
-    "a network that is prepared from its first batch learns and resumes bit-equal, without being prepared again") {
-  const TemporaryFile file;
-  TrainSettings settings = small_settings();
-  settings.model = "cifar_speed";
-  settings.channels_last = true;
-  settings.average = 0.99;
-  const auto first = make_trainer(settings);
-  const auto begin = losses(*first, 2);
-  first->save(file.path(), {2, ""});
-  const Samples unseen(1000, 64);
-  const Evaluation evaluation = evaluate(*first, unseen.batch());
-  const auto expected = losses(*first, 3, 2);
-  CHECK(losses(settings, 2) == begin);
-
-  settings.seed = 99;
-  const auto second = make_trainer(settings);
-  (void)second->restore(file.path());
-  CHECK(evaluate(*second, unseen.batch()).loss_sum == evaluation.loss_sum);
-  CHECK(losses(*second, 3, 2) == expected);
-  const auto loaded = make_trainer(settings);
-  (void)loaded->load_weights(file.path());
-  CHECK(evaluate(*loaded, unseen.batch()).loss_sum == evaluation.loss_sum);
-  // A checkpoint from before the first step has no filters yet.
-  const auto fresh = make_trainer(settings);
-  fresh->save(file.path(), {0, ""});
-  const auto unprepared = make_trainer(settings);
-  (void)unprepared->restore(file.path());
-  CHECK(losses(*unprepared, 2) == losses(settings, 2));
-}
-
-TEST_CASE("dropout and stochastic depth repeat with the seed, after a resume, and next to another trainer") {
-  const TemporaryFile file;
-  TrainSettings settings = small_settings();
-  settings.model = "efficientnet_b0_0.25";
-  const auto first = make_trainer(settings);
-  const auto begin = losses(*first, 2);
-  first->save(file.path(), {2, ""});
-  const auto expected = losses(*first, 2, 2);
-
-  const auto resumed = make_trainer(settings);
-  (void)resumed->restore(file.path());
-  const auto other = make_trainer(settings);
-  CHECK(losses(*resumed, 1, 2).front() == expected[0]);
-  CHECK(losses(*other, 2) == begin);
-  CHECK(losses(*resumed, 1, 3).front() == expected[1]);
-}
-
-TEST_CASE("every optimiser learns and resumes bit-equal, with clipping, accumulation and average") {
-  for (const OptimiserName name :
-       {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {
-    CAPTURE(static_cast<int>(name));
-    const TemporaryFile file;
-    TrainSettings settings = small_settings();
-    settings.optimiser.name = name;
-    settings.optimiser.form = UpdateForm::kForeach;
-    settings.clip_norm = 1;
-    settings.average = 0.99;
-    const auto first = make_trainer(settings);
-    (void)losses(*first, 3);
-    first->save(file.path(), {3, ""});
-    const Samples unseen(1000, 64);
-    const Evaluation evaluation = evaluate(*first, unseen.batch());
-    const auto expected = losses(*first, 3, 3);
-
-    settings.seed = 99;
-    const auto second = make_trainer(settings);
-    CHECK(second->restore(file.path()).step == 3);
-    CHECK(evaluate(*second, unseen.batch()).loss_sum == evaluation.loss_sum);
-    CHECK(losses(*second, 3, 3) == expected);
-  }
-}
-
 TEST_CASE("with mirrored views an image and its mirror image have the same logits") {
   TrainSettings settings = small_settings();
   const Samples samples(3);
@@ -429,65 +232,26 @@ TEST_CASE("accumulated batches give the gradient of the joined batch") {
   CHECK(loss_after(4) == Approx(loss_after(1)).epsilon(1e-3));
 }
 
-TEST_CASE("a checkpoint of another optimiser is rejected with both names") {
-  const TemporaryFile file;
-  TrainSettings settings = small_settings();
-  make_trainer(settings)->save(file.path(), {1, ""});
-  settings.optimiser.name = OptimiserName::kAdamw;
-  const auto other = make_trainer(settings);
-  CHECK_THAT(error_message(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }),
-             Catch::Contains("the optimiser sgd; expected adamw"));
-  CHECK(other->load_weights(file.path()).initialised.empty());
-}
-
-TEST_CASE("weights of another number of classes initialise the last layer") {
-  const TemporaryFile file;
-  TrainSettings settings = small_settings();
-  settings.average = 0.9;
-  make_trainer(settings)->save(file.path(), {1, ""});
-  settings.average = 0;
-  settings.classes = kClassCount + 2;
-  const auto other = make_trainer(settings);
-  const LoadedWeights weights = other->load_weights(file.path());
-  CHECK(weights.initialised == std::vector<std::string>{"fc.weight", "fc.bias"});
-  CHECK(weights.loaded > 30);
-}
-
-TEST_CASE("a foreign, damaged or missing checkpoint is rejected with the reason") {
-  const TemporaryFile file;
-  TrainSettings settings = small_settings();
-  make_trainer(settings)->save(file.path(), {1, ""});
-  settings.classes = kClassCount + 1;
-  const auto other = make_trainer(settings);
-  using Catch::Contains;
-  CHECK_THAT(error_message(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }),
-             Contains("fc.weight") && Contains(file.path().string()));
-  std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 1);
-  CHECK_THAT(error_message(ErrorKind::kInput, [&] { (void)other->restore(file.path()); }), Contains("truncated"));
-  CHECK_THAT(error_message(ErrorKind::kIo, [&] { (void)other->restore("no-such-file"); }), Contains("no-such-file"));
-}
-
 TEST_CASE("invalid requests are rejected with the reason") {
   using Catch::Contains;
   TrainSettings settings = small_settings();
   settings.model = "alexnet";
-  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("cifar_net"));
+  CHECK_THAT(error_message([&] { (void)make_trainer(settings); }, ErrorKind::kArgument), Contains("cifar_net"));
   settings = small_settings();
   settings.device = "tpu";
-  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { (void)make_trainer(settings); }), Contains("tpu"));
+  CHECK_THAT(error_message([&] { (void)make_trainer(settings); }, ErrorKind::kArgument), Contains("tpu"));
   if (!libtorch_facts().cuda) {
     settings.device = "cuda";
-    CHECK_THAT(error_message(ErrorKind::kMissing, [&] { (void)make_trainer(settings); }), Contains("CUDA"));
+    CHECK_THAT(error_message([&] { (void)make_trainer(settings); }, ErrorKind::kMissing), Contains("CUDA"));
   }
 
   const auto trainer = make_trainer(small_settings());
-  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { trainer->step(0.1); }), Contains("before load"));
-  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { (void)trainer->loss(); }), Contains("before the first step"));
+  CHECK_THAT(error_message([&] { trainer->step(0.1); }, ErrorKind::kArgument), Contains("before load"));
+  CHECK_THAT(error_message([&] { (void)trainer->loss(); }, ErrorKind::kArgument), Contains("before the first step"));
   Samples samples(0);
   samples.labels[2] = kClassCount;
-  CHECK_THAT(error_message(ErrorKind::kInput, [&] { trainer->load(samples.batch()); }),
-             Contains("sample 2 has label 4"));
-  CHECK_THAT(error_message(ErrorKind::kArgument, [&] { trainer->load({}); }), Contains("0 samples"));
+  CHECK_THAT(error_message([&] { trainer->load(samples.batch()); }), Contains("sample 2 has label 4"));
+  CHECK_THAT(error_message([&] { trainer->load({}); }, ErrorKind::kArgument), Contains("0 samples"));
 }
 
 TEST_CASE("a trainer reports its size, cost, memory and times") {

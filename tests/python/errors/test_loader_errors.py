@@ -279,7 +279,7 @@ def test_a_loop_can_be_run_again_after_an_error(tmp_path):
     (lambda p: p.batch(0), "found 0; expected 1 or more"),
     (lambda p: p.batch(2.5), "found 2.5; expected an integer"),
     (lambda p: p.batch(201),
-     r"no full batch: 200 samples, batch 201 .* batch.size \(--batch\) to at most 200, .*last: keep"),
+     r"no full batch: 200 samples, batch 201; set batch.size \(--batch\) to at most 200, .*last: keep"),
     (lambda p: p.normalize((0, 0), (1, 1)), r"found \[0, 0\]; expected three numbers"),
     (lambda p: p.output("float64"), r'output\(dtype\): found "float64"; expected one of uint8, float32, bfloat16'),
     (lambda p: p.errors("ignore"), 'found "ignore"; expected one of fail, skip, replace'),

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/codecs/nvjpeg/host_functions.h"
+#include "unstarve/codecs/nvjpeg/testing/host_functions.h"
 #include "unstarve/core/error.h"
 
 namespace unstarve {

@@ -80,4 +80,6 @@ Topology read_topology(const fs::path& root, const std::string& process) {
   return topology;
 }
 
+int threads_up_to(int most) { return std::clamp(static_cast<int>(cpus_of_thread().size()), 1, most); }
+
 }  // namespace unstarve

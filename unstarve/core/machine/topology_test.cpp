@@ -11,6 +11,7 @@
 #include "unstarve/core/machine/cgroup.h"
 
 using unstarve::read_topology;
+using unstarve::threads_up_to;
 using unstarve::Topology;
 namespace fs = std::filesystem;
 
@@ -203,4 +204,11 @@ TEST_CASE("this machine has at least one usable CPU and no more than it has onli
   CHECK(t.usable() >= 1);
   CHECK(t.affinity <= t.online);
   CHECK(t.affinity == static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+TEST_CASE("threads are limited by the CPUs of this thread") {
+  const int cpus = read_topology().affinity;
+  CHECK(threads_up_to(1) == 1);
+  CHECK(threads_up_to(cpus) == cpus);
+  CHECK(threads_up_to(cpus + 1) == cpus);
 }

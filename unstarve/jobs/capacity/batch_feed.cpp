@@ -127,7 +127,7 @@ RawFeed::RawFeed(const RawData& data, int batch, int prefetch, int threads, std:
     : data_(data),
       batch_(static_cast<std::uint64_t>(batch)),
       most_(batch_ * static_cast<std::uint64_t>(std::max(1, prefetch))),
-      next_(first % data.blocks.size()) {
+      progress_{.next = first % data.blocks.size()} {
   for (int i = 0; i < threads; ++i) {
     threads_.emplace_back([this] {
       try {
@@ -153,11 +153,11 @@ void RawFeed::read_blocks() {
   std::uint32_t opened = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return closed_ || failure_ || claimed_ < most_; });
+    changed_.wait(lock, [&] { return closed_ || failure_ || progress_.claimed < most_; });
     if (closed_ || failure_) return;
-    const RawData::Block block = data_.blocks[next_];
-    next_ = (next_ + 1) % data_.blocks.size();
-    claimed_ += block.samples;
+    const RawData::Block block = data_.blocks[progress_.next];
+    progress_.next = (progress_.next + 1) % data_.blocks.size();
+    progress_.claimed += block.samples;
     lock.unlock();
     const std::string& name = data_.files[block.file];
     if (!file.valid() || opened != block.file) {
@@ -169,26 +169,26 @@ void RawFeed::read_blocks() {
     bytes_.fetch_add(block.bytes, std::memory_order_relaxed);
     run_delay_ns_.fetch_add(delay.take_ns(), std::memory_order_relaxed);
     lock.lock();
-    ready_ += block.samples;
-    if (ready_ >= batch_) changed_.notify_all();
+    progress_.ready += block.samples;
+    if (progress_.ready >= batch_) changed_.notify_all();
   }
 }
 
 BatchFeed::Taken RawFeed::take() {
   std::unique_lock lock(mutex_);
-  const bool ready = ready_ >= batch_;
-  changed_.wait(lock, [&] { return closed_ || failure_ || ready_ >= batch_; });
+  const bool ready = progress_.ready >= batch_;
+  changed_.wait(lock, [&] { return closed_ || failure_ || progress_.ready >= batch_; });
   if (failure_) throw *failure_;
   if (closed_) return Taken::kClosed;
-  ready_ -= batch_;
-  claimed_ -= batch_;
+  progress_.ready -= batch_;
+  progress_.claimed -= batch_;
   changed_.notify_all();
   return ready ? Taken::kReady : Taken::kWaited;
 }
 
 std::size_t RawFeed::next_block() {
   const std::lock_guard lock(mutex_);
-  return next_;
+  return progress_.next;
 }
 
 void RawFeed::close() {

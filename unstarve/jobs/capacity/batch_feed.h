@@ -90,14 +90,19 @@ class RawFeed final : public BatchFeed {
   [[nodiscard]] std::size_t next_block();
 
  private:
+  struct Progress {
+    std::uint64_t ready = 0;    // samples read and not taken
+    std::uint64_t claimed = 0;  // the same and in flight
+    std::size_t next = 0;       // block
+  };
+
   void read_blocks();
 
   const RawData& data_;
   const std::uint64_t batch_, most_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of the three members after the condition
   std::condition_variable changed_;
-  std::uint64_t ready_ = 0, claimed_ = 0;  // samples read and not taken; the same and in flight
-  std::size_t next_ = 0;                   // block
+  Progress progress_;
   bool closed_ = false;
   std::optional<Error> failure_;
   std::atomic<std::uint64_t> bytes_{0};

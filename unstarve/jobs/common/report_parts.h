@@ -14,6 +14,8 @@
 
 namespace unstarve {
 
+struct ThreadWindow;
+
 // For pages of what another machine may have measured.
 inline constexpr const char* kMachineOfPage = "Machine that wrote this page";
 
@@ -39,6 +41,9 @@ inline constexpr std::size_t kFewestForHistogram = 20;
 // Without such spans, the first part begins a step. No spans if there are fewer than three steps.
 [[nodiscard]] Timeline timeline_of_steps(const std::string& title, std::span<const RecordedTrack> tracks,
                                          const std::vector<std::string>& parts);
+
+// A row of steps, if they are known, and one for each thread. Without spans if the window has none.
+[[nodiscard]] Timeline timeline_of_threads(const ThreadWindow& window);
 
 [[nodiscard]] std::vector<ReportFinding> report_findings(std::span<const RunFinding> findings);
 

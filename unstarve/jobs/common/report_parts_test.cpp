@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/diagnose/profile/thread_window.h"
+
 namespace unstarve {
 
 TEST_CASE("a curve with too many values shows means, and the last point is the last value's") {
@@ -73,6 +75,27 @@ TEST_CASE("a finding without a predicted gain has none in the report") {
   CHECK(shown[0].gain == "up to 2.00 times the throughput");
   CHECK(shown[1].gain.empty());
   CHECK(shown[0].confidence == "medium");
+}
+
+TEST_CASE("the timeline of threads has a row of steps, and one for each thread") {
+  ThreadWindow window{3, 0.3, 0.005, "un.step()", {0, 0.1}, {"main 1 python", "worker 2 python"}, {}};
+  CHECK(timeline_of_threads(window).spans.empty());
+  window.spans = {{0, ThreadState::kRunning, 0, 0.3}, {1, ThreadState::kPipe, 0.1, 0.05}};
+  Timeline timeline = timeline_of_threads(window);
+  CHECK_THAT(timeline.title,
+             Catch::Contains("2 typical steps from 3.0 s on, by un.step()") && Catch::Contains("every 5.0 ms"));
+  CHECK(timeline.lanes == std::vector<std::string>{"steps", "main 1 python", "worker 2 python"});
+  REQUIRE(timeline.spans.size() == 4);
+  CHECK(timeline.spans[1].seconds == Approx(0.2));
+  CHECK(timeline.names[static_cast<std::size_t>(timeline.spans[1].name)] == "step 2");
+  CHECK(timeline.kinds[static_cast<std::size_t>(timeline.spans[1].kind)] == "step");
+  CHECK(timeline.spans[3].lane == 2);
+  CHECK(timeline.names[static_cast<std::size_t>(timeline.spans[3].name)] == "waits for a pipe");
+  CHECK(timeline.kinds[static_cast<std::size_t>(timeline.spans[3].kind)] == "waits for a pipe");
+  window.steps.clear();
+  timeline = timeline_of_threads(window);
+  CHECK(timeline.lanes.front() == "main 1 python");
+  CHECK(timeline.spans.front().lane == 0);
 }
 
 }  // namespace unstarve

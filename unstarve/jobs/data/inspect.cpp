@@ -14,7 +14,6 @@
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/ordered_work.h"
 #include "unstarve/observe/format.h"
-#include "unstarve/pipeline/order/check_data.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -197,6 +196,7 @@ InspectResult inspect_dataset(const Dataset& data, const std::string& path, int 
   result.records = data.size();
   for (const std::string& name : data.classes()) result.classes.push_back({name, 0});
   result.missing_labels = data.missing_labels();
+  result.label_choice = data.label_choice();
   std::uint64_t read_bytes = 0;
   for (const Finding& finding : findings.records) {
     read_bytes += finding.bytes;
@@ -250,7 +250,7 @@ std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {
   line("classes", text_of(result.classes));
   if (!result.missing_labels.empty())
     line("labels", "none, found " + printable(result.missing_labels) +
-                       (has_label_columns(result.format) ? "; choose with #label=NAME or #label=none" : ""));
+                       (result.label_choice.empty() ? "" : "; choose with #label=NAME or #label=none"));
   line("bytes", format_bytes(result.bytes));
   if (result.sizes.largest.width > 0) {
     line("pixels", fmt::format("{} smallest, {} median, {} largest", text_of(result.sizes.smallest),

@@ -47,6 +47,7 @@ struct InspectResult {
   std::uint64_t records = 0;        // of the dataset; more than `samples` if a spec filters some out
   std::vector<ClassCount> classes;  // by class index
   std::string missing_labels;       // what the data contain instead of labels; empty if they have labels
+  std::string label_choice;         // Dataset::label_choice()
   std::uint64_t bytes = 0;          // of all readable records, as stored
   SizeSummary sizes;
   std::map<std::string, std::uint64_t> encodings;  // "jpeg", "png", "raw": number of decodable records

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sample_set.h"
@@ -21,7 +20,7 @@ EvaluationImages open_images(EvaluationData data, std::optional<Normalisation> o
   notice_other_normalisation(data);
   EvaluationImages images{std::move(data), nullptr, nullptr};
   images.dataset = open_sources(images.data.spec);
-  images.samples = samples_of_sources(images.data.spec, *images.dataset, read_topology().usable());
+  images.samples = samples_of_sources(images.data.spec, *images.dataset);
   if (images.samples->size() > 0) return images;
   throw Error(ErrorKind::kInput,
               fmt::format("read '{}': found no image; expected at least one", name_of_sources(images.data.spec)));

@@ -225,7 +225,7 @@ InferResult run_infer(const InferOptions& options, const Progress& progress, std
   check_policy(options);
   check_out(options);
   const std::shared_ptr<const Dataset> dataset = open_sources(options.data);
-  const auto samples = samples_of_sources(options.data, *dataset, read_topology().usable());
+  const auto samples = samples_of_sources(options.data, *dataset);
   const EvaluationData data{options.data, options.is_spec, normalisation_of(options.model)};
   if (progress) progress("measuring engines", 0);
   InferResult result;

@@ -6,7 +6,6 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
-#include "unstarve/core/machine/topology.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -28,7 +27,7 @@ std::uint64_t resident_limit(Trainer& trainer, const Ranks& ranks) {
 TrainingSource resident_source(Trainer& trainer, const SourceNeeds& needs, std::stop_token stop) {
   const std::int64_t begin_ns = steady_clock().now_ns();
   const PipelineSpec images = resident_images_of(needs.position.pipeline);
-  const auto samples = samples_of_sources(images, *needs.dataset, read_topology().usable());
+  const auto samples = samples_of_sources(images, *needs.dataset);
   const auto loader = needs.make_loader(images, needs.dataset, {{}, 1, false, {samples, {}, {}}});
   auto source = std::make_unique<ResidentSource>(
       trainer, ResidentSource::Run{needs.position.pipeline, needs.position.basis, needs.position.start}, *loader,

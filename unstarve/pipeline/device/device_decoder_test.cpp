@@ -12,7 +12,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "unstarve/codecs/nvjpeg/host_functions.h"
+#include "unstarve/codecs/nvjpeg/testing/host_functions.h"
 #include "unstarve/core/error.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/device/device_operations.h"

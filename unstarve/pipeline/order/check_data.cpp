@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/core/machine/topology.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/order/sample_facts.h"
@@ -29,23 +28,18 @@ void report_one_class(const PipelineSpec& spec, const Dataset& dataset) {
 
 }  // namespace
 
-bool has_label_columns(const std::string& format) {
-  return format != "images" && format != "recordio" && !format.starts_with("Python source");
-}
-
 void require_labels(const PipelineSpec& spec, const Dataset& dataset) {
   if (spec.declines_labels()) return;
   if (dataset.field_index(FieldKind::kLabel) >= 0) return report_one_class(spec, dataset);
   const std::string found = dataset.missing_labels();
   if (found.empty()) return;  // declined by an option of the path
-  const bool has_columns = has_label_columns(dataset.format());
+  const std::string choice = dataset.label_choice();
   throw input_error(
       "labels of {} ({}): found {}; expected a class number or name for each image. Use labels=None (YAML: "
       "source.labels: none{}) for images alone, whose labels are then {}{}.",
-      name_of_sources(spec), dataset.format(), found, has_columns ? "; path: #label=none" : "", kNoLabel,
-      has_columns ? fmt::format(", or labels=\"NAME\" (source.labels: NAME; #label=NAME) to choose a {}",
-                                dataset.format() == "webdataset" ? "member" : "column")
-                  : "");
+      name_of_sources(spec), dataset.format(), found, choice.empty() ? "" : "; path: #label=none", kNoLabel,
+      choice.empty() ? ""
+                     : fmt::format(", or labels=\"NAME\" (source.labels: NAME; #label=NAME) to choose a {}", choice));
 }
 
 void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const SampleSet& samples,
@@ -61,7 +55,7 @@ void require_one_size(const PipelineSpec& spec, const Dataset& dataset, const Sa
   const std::uint64_t compared = std::min(samples.size(), kCompared);
   for (std::uint64_t i = 0; i < compared; ++i)
     ids.push_back(static_cast<std::uint32_t>(samples.id(i * samples.size() / compared)));
-  const auto stored = SampleFacts(dataset, spec.execution.initial_threads(read_topology().usable()), check).sizes(ids);
+  const auto stored = SampleFacts(dataset, threads_for_facts(spec), check).sizes(ids);
   std::size_t first = ids.size();
   Size expected;
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -13,9 +13,6 @@ class Dataset;
 class SampleSet;
 struct PipelineSpec;
 
-// Whether #label=NAME and #label=none choose the labels of a format, as Dataset::format() names it.
-[[nodiscard]] bool has_label_columns(const std::string& format);
-
 // Throws if the records have no labels, unless the spec requests none (source.labels). The message says what the data
 // contain instead. Data of a single class are a notice.
 void require_labels(const PipelineSpec& spec, const Dataset& dataset);

@@ -324,6 +324,7 @@ std::vector<Size> output_sizes(const PipelineSpec& spec, const SampleSet& sample
 
 std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset, int threads,
                                                 std::span<const SamplePredicate> predicates, const Check& check) {
+  if (threads == 0) threads = threads_for_facts(spec);
   const bool mixed = !spec.mix.empty();
   const std::vector<SourceSpec> sources = mixed ? spec.mix : std::vector{spec.source};
   const std::vector<std::uint64_t> parts = mixed ? dataset.parts() : std::vector<std::uint64_t>{0, dataset.size()};

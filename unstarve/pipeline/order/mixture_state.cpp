@@ -60,7 +60,7 @@ std::vector<MixtureStretch> digested_stretches(const Json& state, const std::vec
     if (found != earlier.end()) return *found;
     reject_mixture(
         "the run had other weights from its sample {} on; a state of more than {} sources contains only their digest "
-        "({}), which matches neither mix[].weight nor the {} set(s) of mix[].earlier_weights. Add them there (in "
+        "({}), which matches neither mix[].weight nor mix[].earlier_weights (sets of weights: {}). Add them there (in "
         "Python: un.mix(earlier=[...]))",
         from, kStoredSources, digest, earlier.size());
   };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "unstarve/core/base64.h"
 #include "unstarve/core/format_error.h"
-#include "unstarve/pipeline/order/bits_text.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
@@ -23,7 +23,7 @@ std::vector<std::uint32_t> records_in(const std::string& text, std::uint64_t rec
     for (std::uint64_t id = first; id <= last; ++id) list.push_back(static_cast<std::uint32_t>(id));
   };
   if (text.starts_with(kBits)) {
-    const auto bits = bits_from_text(std::string_view(text).substr(kBits.size()));
+    const auto bits = bits_from_base64(std::string_view(text).substr(kBits.size()));
     if (!bits) throw argument_error("found bits that are not base64");
     for (std::size_t id = 0; id < bits->size(); ++id)
       if ((*bits)[id]) add(id, id);

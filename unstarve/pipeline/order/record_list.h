@@ -2,7 +2,7 @@
 // A list of record numbers as text, for specs.
 //
 //   0-99,105,200-300     numbers and ranges, ascending
-//   bits:AAEC...         one bit per record in base64 (bits_text.h), for long lists
+//   bits:AAEC...         one bit per record in base64 (core/base64.h), for long lists
 //
 // Threads: pure. Failure: Error(kArgument) without the node (the caller adds it).
 

@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/base64.h"
 #include "unstarve/core/format_error.h"
-#include "unstarve/pipeline/order/bits_text.h"
 #include "unstarve/pipeline/order/mixture_state.h"
 #include "unstarve/storage/dataset/data_identity.h"
 
@@ -82,13 +82,13 @@ bool boolean(const Json& state, const char* key) {
 
 std::vector<bool> bits(const Json& state, const char* key) {
   if (!state.contains(key)) return {};
-  const auto read = state[key].is_string() ? bits_from_text(state[key].get<std::string>()) : std::nullopt;
+  const auto read = state[key].is_string() ? bits_from_base64(state[key].get<std::string>()) : std::nullopt;
   if (!read) reject("{}: found {}; expected bits in base64", key, text_of(state, key).substr(0, 60));
   return *read;
 }
 
 void add_bits(Json& state, const char* key, const std::vector<bool>& bits) {
-  if (!bits.empty()) state[key] = bits_to_text(bits);
+  if (!bits.empty()) state[key] = bits_to_base64(bits);
 }
 
 // The resume position in an epoch of `length` samples; independent of the samples.

@@ -3,7 +3,7 @@
 //
 //   {"version": 1, "epoch": 3, "samples": 51200, "seed": 0, "shuffle": true, "dataset": 1281167,
 //    "data": "5be1...",                        data_identity() of the dataset, 16 digits
-//    "window": "gAE=",                         relaxed order: bits (bits_text.h) of later samples that were used
+//    "window": "gAE=",                         relaxed order: bits (core/base64.h) of later samples that were used
 //    "order": {"window": 4096, ...},           settings of the order that differ from their defaults
 //    "mix": ...,                               stretches of a mixture (mixture_state.h)
 //    "rank": 0, "world": 2, "batch": 32, "drop_last": true, "rank_samples": 640, "rank_window": "gAE="}

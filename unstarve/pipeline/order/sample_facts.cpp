@@ -5,7 +5,9 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/thread_pool.h"
+#include "unstarve/pipeline/spec/spec.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -42,6 +44,8 @@ void for_all(std::size_t count, int threads, const Check& check, const Each& eac
 }
 
 }  // namespace
+
+int threads_for_facts(const PipelineSpec& spec) { return spec.execution.initial_threads(read_topology().usable()); }
 
 std::vector<std::optional<std::int64_t>> SampleFacts::labels(std::span<const std::uint32_t> ids) const {
   std::vector<std::optional<std::int64_t>> labels(ids.size());

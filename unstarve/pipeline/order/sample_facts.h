@@ -17,6 +17,7 @@
 namespace unstarve {
 
 class Dataset;
+struct PipelineSpec;
 
 struct ImageFacts {
   Size size;                // after applying the EXIF orientation
@@ -25,6 +26,9 @@ struct ImageFacts {
 
 // Called about ten times a second in the caller's thread while records are read; throws to cancel. May be empty.
 using Check = std::function<void()>;
+
+// Threads that read facts before a run: as many as the loader of `spec` begins with.
+[[nodiscard]] int threads_for_facts(const PipelineSpec& spec);
 
 class SampleFacts {
  public:

@@ -85,8 +85,8 @@ struct SamplePredicate {
 };
 
 // Selects the samples of spec.source or spec.mix. Reads labels and image headers that the index does not contain, in
-// parallel (`threads`, see SampleFacts), each record at most once per filter. `predicates`: one per source, called
-// after its filter and before its `take`; or empty. `check`: see SampleFacts.
+// parallel, each record at most once per filter. `threads`: see SampleFacts; 0: threads_for_facts(). `predicates`: one
+// per source, called after its filter and before its `take`; or empty. `check`: see SampleFacts.
 [[nodiscard]] std::shared_ptr<const SampleSet> choose_samples(const PipelineSpec& spec, const Dataset& dataset,
                                                               int threads,
                                                               std::span<const SamplePredicate> predicates = {},

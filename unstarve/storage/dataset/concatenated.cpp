@@ -46,6 +46,7 @@ class Concatenated final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::string missing_labels() const override { return parts_[0].data->missing_labels(); }
+  [[nodiscard]] std::string label_choice() const override { return parts_[0].data->label_choice(); }
   [[nodiscard]] std::vector<std::uint64_t> parts() const override { return begin_; }
   // Empty unless every part consists of shards: other records would be missing from the list.
   [[nodiscard]] std::vector<DataFile> files() const override {

@@ -80,6 +80,8 @@ class Dataset {
   [[nodiscard]] virtual std::string missing_labels() const {
     return field_index(FieldKind::kLabel) < 0 ? "records without labels" : "";
   }
+  // What #label=NAME chooses as the label: "column", "member". Empty if the format has one kind of labels.
+  [[nodiscard]] virtual std::string label_choice() const { return ""; }
   // Stored bytes of all records; 0 if computing it would require a pass over the data.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
   // Equal for equal data, and different for each record unless the same data are given twice.

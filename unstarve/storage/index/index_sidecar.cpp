@@ -10,7 +10,6 @@
 #include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
-#include "unstarve/storage/index/index_layout.h"
 
 namespace unstarve {
 namespace {

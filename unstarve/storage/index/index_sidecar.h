@@ -34,6 +34,7 @@
 //            records; records are checked 1,024 at a time at their first use, blobs and parts at every call.
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,6 +48,27 @@
 namespace unstarve {
 
 inline constexpr std::uint32_t kIndexVersion = 2;
+
+// Of the layout above; fuzzing corrects checksums with them.
+namespace index_layout {
+
+inline constexpr std::string_view kMagic = "UNSTIDX\n";
+inline constexpr std::size_t kHeaderBytes = 56;
+inline constexpr std::size_t kSectionBytes = 48;
+inline constexpr std::size_t kMaxSections = 64;
+inline constexpr std::size_t kRecordBytes = 32;
+inline constexpr std::size_t kBlockRecords = 1024;  // per checksum: 32 KiB are checked in about 10 us
+inline constexpr std::size_t kBlockCrcBytes = 4;
+inline constexpr std::size_t kBlobEntryBytes = 16;
+inline constexpr std::size_t kBlobCheckedBytes = 12;  // of the entry
+inline constexpr std::size_t kAlignment = 8;
+inline constexpr std::uint32_t kRecordsKind = 1;
+inline constexpr std::uint32_t kBlobsKind = 2;
+inline constexpr std::uint32_t kPartKind = 3;
+inline constexpr std::size_t kNameBytes = 24;  // with at least one NUL
+inline constexpr std::string_view kRecordsName = "records";
+
+}  // namespace index_layout
 
 struct IndexRecord {
   std::uint64_t offset = 0;  // in its file

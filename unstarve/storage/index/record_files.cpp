@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <set>
-#include <thread>
 
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
@@ -24,10 +24,9 @@ constexpr int kRemoteThreads = 16;
 constexpr std::size_t kMaxThreads = 256;
 
 int threads_for(const std::vector<Shard>& shards, const RecordFilesOptions& options) {
-  const int limit = options.threads > 0 ? options.threads
-                    : is_url(shards.front().name)
-                        ? kRemoteThreads
-                        : std::min<int>(kLocalThreads, static_cast<int>(std::thread::hardware_concurrency()));
+  const int limit = options.threads > 0           ? options.threads
+                    : is_url(shards.front().name) ? kRemoteThreads
+                                                  : threads_up_to(kLocalThreads);
   return std::clamp<int>(limit, 1, static_cast<int>(std::min<std::size_t>(shards.size(), kMaxThreads)));
 }
 

@@ -43,6 +43,7 @@ class RecordFiles final : public Dataset {
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   // Scans the first record again.
   [[nodiscard]] std::string missing_labels() const override;
+  [[nodiscard]] std::string label_choice() const override { return format_->label_choice(); }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;

@@ -54,6 +54,8 @@ class RecordFormat {
   [[nodiscard]] virtual int scan_version() const = 0;
   // Options that change the result of scan(), as text; "" for the defaults. Each has its own indexes.
   [[nodiscard]] virtual std::string variant() const { return ""; }
+  // Dataset::label_choice()
+  [[nodiscard]] virtual std::string label_choice() const { return ""; }
   // The kind of the value that fill() sets.
   [[nodiscard]] virtual FieldKind image_kind() const { return FieldKind::kEncodedImage; }
 

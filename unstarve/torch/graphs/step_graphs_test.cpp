@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
-#include "unstarve/torch/graphs/host_recorder.h"
+#include "unstarve/torch/graphs/testing/host_recorder.h"
 
 #include "unstarve/models/testing/catch_after_torch.h"
 

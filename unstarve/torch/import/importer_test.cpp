@@ -45,7 +45,7 @@ class WeightsFile {
 }  // namespace
 
 TEST_CASE("every network of the zoo becomes a valid graph with the names of its weights") {
-  for (const ModelEntry& entry : model_table()) {
+  for (const ModelInfo& entry : kModelInfos) {
     CAPTURE(entry.name);
     const WeightsFile file(entry.name, 7);
     const std::int64_t size = std::min(entry.image_size, 64);
@@ -54,7 +54,7 @@ TEST_CASE("every network of the zoo becomes a valid graph with the names of its 
     CHECK(graph.value(graph.inputs.at(0)).type.shape == Shape{kBatch, 3, size, size});
     CHECK(graph.value(graph.outputs.at(0)).type.shape == Shape{kBatch, 7});
     // All constants but numbers of formulas have the names of the state.
-    const NetworkPtr network = entry.make(7);
+    const NetworkPtr network = find_model(entry.name).make(7);
     std::set<std::string> names;
     for (const StateEntry& state : network_state(*network)) names.insert(state.name);
     for (const Value& value : graph.values)
@@ -122,7 +122,7 @@ TEST_CASE("random weights depend on the seed, and every network of the zoo has f
   };
   CHECK(first_weights(0) == first_weights(0));
   CHECK(first_weights(0) != first_weights(1));
-  for (const ModelEntry& entry : model_table()) {
+  for (const ModelInfo& entry : kModelInfos) {
     CAPTURE(entry.name);
     const Graph graph = random_network({std::string(entry.name), 32, 7, 0});  // throws for infinite outputs
     CHECK(violation(graph).empty());

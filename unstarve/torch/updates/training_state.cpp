@@ -78,10 +78,8 @@ std::vector<std::string> training_state_prefixes() {
 TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainSettings& settings, torch::Device device)
     : network_(std::move(network)),
       model_(std::move(model)),
-      optimiser_name_(settings.optimiser.name),
+      settings_{settings.optimiser.name, settings.accumulate, settings.qat.enabled},
       optimiser_(make_optimiser(*network_, settings.optimiser)),
-      accumulate_(settings.accumulate),
-      quantised_(settings.qat.enabled),
       prepared_(network_->prepared()) {
   if (settings.lookahead.every > 0) lookahead_.emplace(*network_, settings.lookahead);
   if (settings.average > 0) average_.emplace(*network_, settings.average);
@@ -104,7 +102,7 @@ void TrainingState::use_average(bool on) {
 void TrainingState::update_averages(double share) {
   if (lookahead_) lookahead_->update(share);
   if (average_) average_->update();
-  if (pruner_) pruner_->choose({steps_ + 1, steps_ + 1 - accumulate_, share});
+  if (pruner_) pruner_->choose({steps_ + 1, steps_ + 1 - settings_.accumulate, share});
 }
 
 void TrainingState::weights_replaced() {
@@ -219,7 +217,7 @@ LoadedWeights TrainingState::load_weights(const std::filesystem::path& path) {
 }
 
 bool TrainingState::keeps_zeros_of(const SafetensorsHeader& header) const {
-  return quantised_ && header.metadata.contains(kPruneKey);
+  return settings_.quantised && header.metadata.contains(kPruneKey);
 }
 
 std::vector<std::string> TrainingState::load(std::span<const StateEntry> entries, const StateFile& file,
@@ -249,7 +247,7 @@ void TrainingState::forget() {
   weights_replaced();
 }
 
-std::string TrainingState::optimiser_word() const { return std::string(word_of(optimiser_name_)); }
+std::string TrainingState::optimiser_word() const { return std::string(word_of(settings_.optimiser)); }
 
 // A checkpoint of another optimiser would be rejected for its first tensor; this message is clearer.
 void TrainingState::check_optimiser(const SafetensorsHeader& header, const std::string& origin) const {

@@ -84,15 +84,20 @@ class TrainingState {
   void check_pruning(const SafetensorsHeader& header, const std::string& origin) const;
   void check_quantisation(const SafetensorsHeader& header, const std::string& origin) const;
 
+  // The settings that it uses after construction.
+  struct Used {
+    OptimiserName optimiser;
+    int accumulate;  // steps per update
+    bool quantised;  // training for int8: weights that a file has pruned stay zero
+  };
+
   NetworkPtr network_;
   std::string model_;
-  OptimiserName optimiser_name_;
+  Used settings_;
   std::unique_ptr<Optimiser> optimiser_;
   std::optional<Lookahead> lookahead_;
   std::optional<WeightAverage> average_;
   std::optional<Pruner> pruner_;
-  int accumulate_;         // steps per update
-  bool quantised_;         // training for int8: weights that a file has pruned stay zero
   bool averaged_ = false;  // whether the network has the averages
   std::optional<LossScaler> scaler_;
   bool prepared_;

@@ -12,10 +12,10 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/thread_pool.h"
 
 namespace unstarve {
@@ -68,8 +68,7 @@ bool all_hold(std::size_t count, const std::function<bool(std::size_t)>& holds) 
     }
   };
   const std::size_t tasks = (count + kStatsPerTask - 1) / kStatsPerTask;
-  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
-  const int threads = std::min({kMaxThreads, cpus, static_cast<int>(tasks)});
+  const int threads = std::min(threads_up_to(kMaxThreads), static_cast<int>(tasks));
   if (threads < 2) {
     for (std::size_t begin = 0; begin < count; begin += kStatsPerTask) task(begin);
   } else {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -54,9 +54,7 @@ RootListing list_root(int root, const std::string& path) {
 
 std::vector<ClassFiles> list_classes(int root, const std::string& path, const std::vector<std::string>& classes) {
   std::vector<ClassFiles> lists(classes.size());
-  // Not the CPU quota of the control group: reading it takes as long as listing 500 files.
-  const int cpus = static_cast<int>(std::thread::hardware_concurrency());
-  ThreadPool pool(std::max(std::min({kListingThreads, cpus, static_cast<int>(classes.size())}), 1));
+  ThreadPool pool(std::max(std::min(threads_up_to(kListingThreads), static_cast<int>(classes.size())), 1));
   for (std::size_t i = 0; i < classes.size(); ++i)
     pool.submit([&, i] { lists[i] = list_class(root, path, classes[i]); });
   pool.wait();

@@ -31,6 +31,7 @@ class Mds final : public RecordFormat {
   Mds(std::vector<MdsColumn> columns, const MdsFields& fields) : columns_(std::move(columns)), fields_(fields) {}
 
   [[nodiscard]] std::string name() const override { return "mds"; }
+  [[nodiscard]] std::string label_choice() const override { return "column"; }
   [[nodiscard]] int scan_version() const override { return 4; }
   [[nodiscard]] FieldKind image_kind() const override {
     return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;

@@ -5,10 +5,10 @@
 #include <random>
 
 #include "unstarve/core/testing/error_message.h"
-#include "unstarve/storage/formats/parquet/memory_sink.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
+#include "unstarve/storage/formats/parquet/testing/memory_sink.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/fixtures_folder.h"

@@ -3,9 +3,9 @@
 #include <functional>
 
 #include "unstarve/core/error.h"
-#include "unstarve/storage/formats/parquet/memory_sink.h"
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
+#include "unstarve/storage/formats/parquet/testing/memory_sink.h"
 #include "unstarve/storage/testing/memory_bytes.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 

@@ -5,9 +5,9 @@
 #include <mutex>
 #include <numeric>
 #include <set>
-#include <thread>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/machine/topology.h"
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/dataset/label_notices.h"
@@ -28,7 +28,7 @@ constexpr std::uint64_t kRowBytes = sizeof(std::span<const std::uint8_t>) + size
 int threads_for(const std::vector<Shard>& shards, const ParquetOptions& options) {
   if (options.threads > 0) return options.threads;
   if (is_url(shards.front().name)) return kRemoteThreads;
-  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kLocalThreads);
+  return threads_up_to(kLocalThreads);
 }
 
 constexpr std::uint64_t kLargestCacheMegabytes = std::uint64_t{1} << 24;  // 16 TB

@@ -23,6 +23,7 @@ class ParquetDataset final : public Dataset {
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
   [[nodiscard]] std::string missing_labels() const override { return missing_labels_; }
+  [[nodiscard]] std::string label_choice() const override { return "column"; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return stored_bytes_; }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::vector<DataFile> files() const override;

@@ -133,9 +133,4 @@ std::uint64_t RowGroupCache::decoded() const {
   return decoded_;
 }
 
-std::uint64_t RowGroupCache::held_bytes() const {
-  const Lock lock(mutex_);
-  return held_;
-}
-
 }  // namespace unstarve

@@ -43,7 +43,6 @@ class RowGroupCache {
 
   // Number of decoded groups since construction.
   [[nodiscard]] std::uint64_t decoded() const;
-  [[nodiscard]] std::uint64_t held_bytes() const;
 
  private:
   enum class State { kQueued, kDecoding, kReady };

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "unstarve/core/testing/error_message.h"
-#include "unstarve/storage/formats/parquet/memory_sink.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
+#include "unstarve/storage/formats/parquet/testing/memory_sink.h"
 
 namespace unstarve {
 namespace {

@@ -60,6 +60,7 @@ class TfRecordFormat final : public RecordFormat {
   }
 
   std::string name() const override { return "tfrecord"; }
+  std::string label_choice() const override { return "feature"; }
   int scan_version() const override { return 3; }
   std::string variant() const override {
     if (fields_.image.empty() && fields_.label.empty() && fields_.name.empty()) return "";

@@ -294,6 +294,7 @@ class Webdataset final : public RecordFormat {
   explicit Webdataset(WebdatasetOptions options) : options_(std::move(options)) {}
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
+  [[nodiscard]] std::string label_choice() const override { return "member"; }
   [[nodiscard]] int scan_version() const override { return 5; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty()) return "";

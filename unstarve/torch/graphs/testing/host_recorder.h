@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a recorder for the host, whose recorded steps run `work` again. Values that `work` copied when it was
+// A recorder for the host, whose recorded steps run `work` again. Values that `work` copied when it was
 // recorded stay those, as on a GPU; tensors are read at each replay.
 //
 // Threads: one at a time.

@@ -1,5 +1,5 @@
 #pragma once
-// For tests: a ByteSink that stores the bytes in memory and can fail at a limit. Threads: one.
+// A ByteSink that stores the bytes in memory and can fail at a limit. Threads: one.
 
 #include <cstdint>
 #include <span>

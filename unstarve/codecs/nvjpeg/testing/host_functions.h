@@ -1,6 +1,6 @@
 #pragma once
-// For tests: replacements of nvJPEG's functions that decode into host memory with libjpeg-turbo. They reject incomplete
-// JPEG files, a batch with one bad file and, in the hardware backend, progressive files.
+// Replacements of nvJPEG's functions that decode into host memory with libjpeg-turbo. They reject incomplete JPEG
+// files, a batch with one bad file and, in the hardware backend, progressive files.
 //
 // Threads: any; each handle and state is used by one thread at a time.
 
