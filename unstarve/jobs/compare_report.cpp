@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "unstarve/jobs/common/report_parts.h"
-#include "unstarve/jobs/common/thread_report.h"
 #include "unstarve/jobs/compare_runs.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
@@ -55,7 +54,7 @@ Timeline timeline_of_run(const char* run, const std::vector<RecordedSpan>& steps
   const bool has_parts = std::ranges::any_of(steps, [](const RecordedSpan& span) { return span.name == "compute"; });
   Timeline timeline = has_parts ? timeline_of_steps("a few steps", std::array{RecordedTrack{"", "parts", steps}},
                                                     {"wait for data", "copy", "compute"})
-                                : timeline_of(threads);
+                                : timeline_of_threads(threads);
   timeline.title = fmt::format("{}: {}", run, timeline.title);
   return timeline;
 }
