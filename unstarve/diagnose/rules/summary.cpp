@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/own_loop.h"
 #include "unstarve/diagnose/rules/rule.h"
 
 namespace unstarve {
@@ -67,9 +68,9 @@ ThreadWaits main_thread_waits(const RunProfile& profile) {
 
 double input_share(const RunProfile& profile) {
   if (profile.stacks.seconds <= 0) return -1;
-  return std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput) +
-                      share_of(profile.stacks, StackThread::kMain, Activity::kThreads),
-                  1.0);
+  const double waits = share_of(profile.stacks, StackThread::kMain, Activity::kInput) +
+                       share_of(profile.stacks, StackThread::kMain, Activity::kThreads);
+  return std::min(std::max(waits, own_loading_share(profile)), 1.0);
 }
 
 ReadUse read_use(const RunProfile& profile) {

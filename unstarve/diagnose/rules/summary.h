@@ -32,7 +32,8 @@ struct RoleSum {
 // Waits of the main thread of the main process; of several ranks the mean.
 [[nodiscard]] ThreadWaits main_thread_waits(const RunProfile& profile);
 
-// Share of the time in which the main thread waits for the next batch, or prepares it; negative: no stacks are known.
+// Share of the time in which the main thread waits for the next batch, or prepares it, also without a loader that is
+// known (own_loop.h); negative: no stacks are known.
 [[nodiscard]] double input_share(const RunProfile& profile);
 
 // Waits of what reads the data, the workers or without them the main thread, in reads of files and sockets. Shares of

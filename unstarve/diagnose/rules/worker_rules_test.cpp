@@ -87,7 +87,7 @@ TEST_CASE("many workers") {
   delay_all(profile, 3);
   CHECK(found(profile) == Names{"many-workers"});
   CHECK(findings_of(profile)[0].lost == Approx(0.5));  // the main process does not run, and its workers limit it
-  CHECK(findings_of(profile)[0].gain.gain == Approx(2));
+  CHECK(findings_of(profile)[0].gain.gain == 0);       // they need the same CPU time if they are fewer
   record(profile, {{kMainThread, "__next__", kLoaderFile, 0.5, 0}, {kMainThread, "f", "torch/nn.py", 9, 0}}, 12);
   CHECK(findings_of(profile)[0].lost == Approx(0.3));  // they do not: it waits for a core
   CHECK(findings_of(profile)[0].gain.gain == Approx(1 / 0.7));
@@ -114,7 +114,7 @@ TEST_CASE("many workers that limit the main process are the cause, not expensive
   record(profile, {{kMainThread, "__next__", kLoaderFile, 8, 0}, {kMainThread, "forward", "torch/nn.py", 2, 0}}, 16);
   REQUIRE(found(profile) == Names{"many-workers"});
   CHECK(findings_of(profile)[0].lost == Approx(0.8));
-  CHECK(findings_of(profile)[0].gain.gain == Approx(5));
+  CHECK(findings_of(profile)[0].gain.gain == 0);
   CHECK(findings_of(profile)[0].change.find("num_workers=2") != std::string::npos);
   // As many as cores: their samples are expensive.
   profile.processes.resize(3);

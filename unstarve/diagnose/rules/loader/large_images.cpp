@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/own_loop.h"
 #include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 
@@ -24,9 +25,11 @@ struct Work {
 Work work_of(const RunProfile& profile, bool workers, double input) {
   const PythonStacks& stacks = profile.stacks;
   if (!workers) {
-    return {
-        share_within_input(stacks, Activity::kDecode) / input,
-        (share_within_input(stacks, Activity::kPixels) + own_share_of_image_lines(stacks, StackThread::kMain)) / input};
+    const auto share = [&](Activity activity) {
+      return share_within_input(stacks, activity) + own_share(profile, activity);
+    };
+    return {share(Activity::kDecode) / input,
+            (share(Activity::kPixels) + own_share_of_image_lines(stacks, StackThread::kMain)) / input};
   }
   const double processes = stacks.processes;
   return {share_of(stacks, StackThread::kLoader, Activity::kDecode) / processes,
@@ -69,9 +72,11 @@ std::optional<RunFinding> find_large_images(const RunProfile& profile) {
 
 }  // namespace
 
-const Rule kLargeImages{"large-images",
-                        "the main thread is in the loader for 10 % of the time; the loader decodes for 20 % of its "
-                        "time, processes images for 50 %, and allocates 400 MB of new memory per second of CPU time",
-                        find_large_images};
+const Rule kLargeImages{
+    "large-images",
+    "the main thread is in the loader, or trains and loads images itself, for 10 % of the time; the "
+    "loader decodes for 20 % of its time, processes images for 50 %, and allocates 400 MB of new "
+    "memory per second of CPU time",
+    find_large_images};
 
 }  // namespace unstarve

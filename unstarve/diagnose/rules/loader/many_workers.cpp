@@ -35,7 +35,14 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
   const double input = input_share(profile), delayed = std::min(main.run_delay_s / main.lived_s, 1.0);
   const double waits = loader_limits(profile) ? (input >= 0 ? input : 1 - main.thread_busy()) : 0;
   finding.lost = std::clamp(std::max(waits, delayed), 0.0, 1.0);
-  finding.gain = gain_without(finding.lost);  // an upper bound: part of the waits remains
+  if (const auto quota = kCpuQuota.find(profile); quota && waits > 0)  // more CPU time helps, not fewer workers
+    finding.lost = std::min(finding.lost, 0.9 * quota->lost);
+  // Workers that limit the main process need the same CPU time if they are fewer: what they save is unknown. Otherwise
+  // an upper bound: part of the waits remains, and the main process needs more CPU time.
+  if (waits <= 0) {
+    const double most = left_cores(profile) * main.lived_s / std::max(main.processes * main.cpu_s, 0.01);
+    finding.gain.gain = std::clamp(gain_without(finding.lost).gain, 1.0, std::max(most, 1.0));
+  }
   return finding;
 }
 

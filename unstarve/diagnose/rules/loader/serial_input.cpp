@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/own_loop.h"
 #include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 
@@ -19,7 +20,8 @@ bool is_tf_data(const PythonStacks& stacks) {
 }
 
 std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
-  const double input = std::min(share_of(profile.stacks, StackThread::kMain, Activity::kInput), 1.0);
+  const double in_loader = share_of(profile.stacks, StackThread::kMain, Activity::kInput);
+  const double own = own_loading_share(profile), input = std::min(std::max(in_loader, own), 1.0);
   const double spinning = spinning_cores(profile);
   const GainPrediction gain = least_of(gain_by_cores(profile, spinning), gain_without(input, profile.stacks.seconds));
   const double possible = possible_gain(profile, input, spinning);
@@ -30,18 +32,26 @@ std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
   const bool tf_data = is_tf_data(profile.stacks);
   finding.title = tf_data ? "the main process waits for tf.data, which uses few cores"
                           : "the main process prepares its batches itself, without workers";
-  finding.evidence =
-      fmt::format("the main thread is in the loader for {:.0f} % of the time; {:.1f} of {:.1f} cores are free",
-                  100 * input, free_cores(profile), usable_cores(profile.machine));
+  const bool is_own = own > in_loader;
+  const HotLine line = is_own ? own_loading_line(profile) : HotLine{};
+  finding.evidence = fmt::format("the main thread {} for {:.0f} % of the time{}; {:.1f} of {:.1f} cores are free",
+                                 is_own ? "loads and decodes images" : "is in the loader", 100 * input,
+                                 line.share > 0 ? ", mostly at " + to_string(line.line) : "", free_cores(profile),
+                                 usable_cores(profile.machine));
   if (spinning >= kFewestSpinning)
     finding.evidence += fmt::format("; operator threads busy-wait on {:.1f} cores", spinning);
   const int workers = std::max(1, static_cast<int>(std::min(input * possible + 0.99, usable_cores(profile.machine))));
   const std::string spread = "map(..., num_parallel_calls=tf.data.AUTOTUNE), and prefetch(tf.data.AUTOTUNE) at the end";
   finding.changes = {
       tf_data ? "" : fmt::format("prepare batches in {} other {}", workers, workers == 1 ? "process" : "processes"),
-      fmt::format("prepare batches in other processes (num_workers={})", workers), spread,
+      is_own ? fmt::format("load samples in __getitem__() of a Dataset, which the workers of "
+                           "DataLoader(num_workers={}) execute",
+                           workers)
+             : fmt::format("prepare batches in other processes (num_workers={})", workers),
+      spread,
       tf_data ? spread : fmt::format("prepare batches in other processes: grain.DataLoader(worker_count={})", workers),
-      "leave options(threads=) out, so that the number of threads is chosen automatically"};
+      is_own ? "load with unstarve.open(), whose threads prepare batches while the main thread trains"
+             : "leave options(threads=) out, so that the number of threads is chosen automatically"};
   if (spinning >= kFewestSpinning) finding.changes.add(no_spinning());
   finding.gain = gain;
   finding.lost = lost_by(gain);
@@ -50,9 +60,11 @@ std::optional<RunFinding> find_serial_input(const RunProfile& profile) {
 
 }  // namespace
 
-const Rule kSerialInput{"serial-input",
-                        "no worker processes; the main thread is in the loader for 10 % of the time, reads from files "
-                        "and sockets are less than half of that, and the cores permit a gain of 1.1",
-                        find_serial_input};
+const Rule kSerialInput{
+    "serial-input",
+    "no worker processes; the main thread is in the loader for 10 % of the time, or trains and loads "
+    "images itself for 10 %; reads from files and sockets are less than half of that, and the "
+    "cores permit a gain of 1.1",
+    find_serial_input};
 
 }  // namespace unstarve

@@ -6,29 +6,12 @@
 #include <string>
 
 #include "unstarve/diagnose/profile/stack_shares.h"
+#include "unstarve/diagnose/rules/own_loop.h"
 #include "unstarve/diagnose/rules/rule.h"
 #include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
 namespace {
-
-// The line in which the main thread is in a function that evaluates, by its name.
-const CodeLine* evaluating_line(const PythonStacks& stacks, const StackUse& stack) {
-  const auto found = std::ranges::find_if(stack.lines, [&](int index) {
-    const CodeLine& line = stacks.lines[static_cast<std::size_t>(index)];
-    const std::string& name = line.function;
-    return !is_library(line) && (name.starts_with("eval") || name.starts_with("valid") || name.starts_with("test"));
-  });
-  return found == stack.lines.end() ? nullptr : &stacks.lines[static_cast<std::size_t>(*found)];
-}
-
-// Training computes gradients, evaluation does not.
-bool trains(const PythonStacks& stacks, const StackUse& stack) {
-  return std::ranges::any_of(stack.lines, [&](int index) {
-    const std::string& name = stacks.lines[static_cast<std::size_t>(index)].function;
-    return name.find("backward") != std::string::npos || name.find("gradient") != std::string::npos;
-  });
-}
 
 std::optional<RunFinding> find_evaluation_stall(const RunProfile& profile) {
   constexpr double kLeast = 0.05, kMost = 0.8;  // a program that only evaluates does not stop a training
@@ -40,7 +23,7 @@ std::optional<RunFinding> find_evaluation_stall(const RunProfile& profile) {
     if (stack.thread != StackThread::kMain) continue;
     const CodeLine* const line = evaluating_line(stacks, stack);
     if (line == nullptr) continue;
-    if (trains(stacks, stack)) return std::nullopt;  // a function that only has such a name
+    if (computes_gradients(stacks, stack)) return std::nullopt;  // a function that only has such a name
     if (most == nullptr) most = line;
     share += stack.seconds / stacks.seconds;
   }

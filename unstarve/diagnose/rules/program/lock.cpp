@@ -56,8 +56,10 @@ std::optional<RunFinding> find_by_stacks(const RunProfile& profile) {
   for (const StackThread thread : {StackThread::kHelper, StackThread::kLoader}) {
     const HotLine line = hottest_line(profile.stacks, thread, Activity::kOther);
     const double locked = std::min(line.share, locked_threads(profile, thread));
+    const double waits = share_of(profile.stacks, StackThread::kMain, Activity::kInput) +
+                         share_of(profile.stacks, StackThread::kMain, Activity::kThreads);
     if (auto finding = finding_of(profile, fmt::format("threads wait for each other at {}", to_string(line.line)),
-                                  locked, input_share(profile)))
+                                  locked, std::min(waits, 1.0)))
       return finding;
   }
   return std::nullopt;

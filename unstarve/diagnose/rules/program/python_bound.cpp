@@ -17,11 +17,13 @@ constexpr double kWaits = 0.15;  // of the time; a gain is of the time with wait
 // lines; operations on whole arrays take a part of its time (0.18 in examples/slow/augment_in_python).
 GainPrediction gain_of(const HotFunction& hot, double seconds) {
   constexpr double kOneLine = 0.8, kOnArrays = 0.15;
+  constexpr double kMostGain = 100;  // of gain_without()
   const bool one_line = hot.line_share >= kOneLine;
   const double rest = one_line ? 0 : kOnArrays;
   const double share = one_line ? std::max(hot.line_wall_share, hot.line_share * hot.line.share)
                                 : std::max(hot.wall_share, hot.line.share);
   const GainPrediction removed = gain_without(share, seconds);
+  if (removed.high >= kMostGain) return {};  // nothing else needs time: all depends on what replaces it
   const double low = one_line ? removed.low : gain_without(share * (1 - 2 * kOnArrays), seconds).low;
   return {gain_without(share * (1 - rest)).gain, low, removed.high};
 }
@@ -48,7 +50,7 @@ std::optional<RunFinding> find_python(const RunProfile& profile) {
       "replace loops with operations on whole arrays, or move the work into map(f) of the pipeline, which other "
       "processes execute"};
   finding.gain = gain_of(hot, profile.stacks.seconds);
-  finding.lost = lost_by(finding.gain);
+  finding.lost = finding.gain.gain > 0 ? lost_by(finding.gain) : std::min(std::max(hot.wall_share, line.share), 1.0);
   return finding;
 }
 

@@ -45,6 +45,8 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
   if (!openmp && libraries_of(profile).count() == 0) return std::nullopt;
   if (operators.runnable < std::max(0.8 * computes, 0.3)) return std::nullopt;
   const double cores = usable_cores(profile.machine), spinning = spinning_cores(profile);
+  // If only other programs take the cores, threads that compute all the time look the same as threads that wait.
+  if (preparation.runnable < 0.3 && spinning < kFewestSpinning) return std::nullopt;
   RunFinding finding;
   finding.title = "operator threads busy-wait on cores that other threads need";
   finding.evidence = fmt::format(
@@ -82,7 +84,8 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
 const Rule kSpinningThreads{
     "spinning-threads",
     "the main process waited for a core for 30 % of the time in which it could run, less than half a core per main "
-    "process is free, and threads that prepare data and other programs could use 0.3 cores; threads with the name of "
+    "process is free, and threads that prepare data could use 0.3 cores, or other programs could and the threads below "
+    "use 0.3 cores while the main thread waits for batches; threads with the name of "
     "the main thread that execute no Python are runnable for 80 % of the time in which the main thread does not wait "
     "for batches, and for 30 % of all time; a library that computes operators is known (OpenMP, OpenBLAS, torch, "
     "TensorFlow, JAX)",
