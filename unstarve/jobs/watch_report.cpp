@@ -62,6 +62,18 @@ std::vector<std::vector<std::string>> gpu_rows(const RunProfile& profile) {
   return rows;
 }
 
+// Which windows of stacks are missing, if others were recorded: rules that require them find nothing.
+std::vector<std::string> missing_stacks(const RunProfile& profile) {
+  std::vector<std::string> reasons;
+  if (profile.stacks.seconds <= 0) return reasons;
+  if (profile.stacks.processes == 0 && sum_of(profile, ProcessRole::kLoader).processes > 0)
+    reasons.push_back(
+        "no stacks of workers were recorded: large-images and lock may have found nothing for this reason");
+  if (profile.stacks.interpreter_s <= 0)
+    reasons.push_back("the holder of the GIL was not recorded: python-bound and small-steps find nothing");
+  return reasons;
+}
+
 // Why GPUs, or one of them, were not watched, or kernels not recorded.
 std::vector<std::string> missing_gpus(const RunProfile& profile) {
   std::vector<std::string> reasons;
@@ -370,6 +382,7 @@ std::string to_text(const WatchResult& result) {
   text += slowdowns_text(profile.slowdowns);
   text += ranks_to_text(profile.ranks);
   if (!profile.stacks.missing.empty()) text += fmt::format("no stacks: {}\n", profile.stacks.missing);
+  for (const std::string& reason : missing_stacks(profile)) text += reason + "\n";
   for (const std::string& reason : missing_gpus(profile)) text += reason + "\n";
   if (!profile.watching.stopped.empty()) text += fmt::format("watching ended {}\n", profile.watching.stopped);
   return text;
@@ -396,6 +409,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   }
   for (const std::string& note : step_notes(profile.steps.seconds)) section.notes.push_back(note + ".");
   if (!profile.stacks.missing.empty()) section.notes.push_back("No stacks: " + profile.stacks.missing + ".");
+  for (const std::string& reason : missing_stacks(profile)) section.notes.push_back(reason + ".");
   if (!profile.slowdowns.problem.empty())
     section.notes.push_back("The experiment has no result: " + profile.slowdowns.problem + ".");
   for (const SlowdownCheck& check : profile.slowdowns.groups)

@@ -81,15 +81,21 @@ std::vector<ProcessUse> RunProbes::find(double seconds) {
   return processes;
 }
 
+void RunProbes::record_stacks(double seconds, std::span<const ProcessUse> processes) {
+  stacks_.look(seconds, processes);
+  stacks_recorded_ = stacks_recorded_ || stacks_.recorder() != 0;
+}
+
 void RunProbes::record_threads(double seconds, std::span<const ProcessUse> processes) {
   periods_.look(seconds, processes, [this] { return periods_are_allowed(); });
+  stacks_recorded_ = stacks_.recorder() != 0;
   // The guard's experiment stops processes.
   if (options_.guard == 0) threads_.look(seconds, processes, step_s(), marks_of_steps());
 }
 
 // py-spy reads the memory of the program, and the guard's experiment stops its processes periodically.
 bool RunProbes::periods_are_allowed() const {
-  return options_.guard == 0 && stacks_.recorder() == 0 && stacks_.steps().source.empty() &&
+  return options_.guard == 0 && !stacks_recorded_ && stacks_.steps().source.empty() &&
          read_step_logs(options_.steps).source.empty();
 }
 

@@ -47,7 +47,7 @@ class RunProbes {
   // New processes, counters of the machine and the timeline. The processes of the program, with their roles.
   [[nodiscard]] std::vector<ProcessUse> find(double seconds);
   // Begins and ends windows of stacks.
-  void record_stacks(double seconds, std::span<const ProcessUse> processes) { stacks_.look(seconds, processes); }
+  void record_stacks(double seconds, std::span<const ProcessUse> processes);
   [[nodiscard]] int recorder() const { return stacks_.recorder(); }  // StackProbe::recorder()
   // Begins and ends windows of the main thread, and of the important threads.
   void record_threads(double seconds, std::span<const ProcessUse> processes);
@@ -78,6 +78,7 @@ class RunProbes {
   TimelineRecorder timeline_;
   SteadyPart steady_;
   StackProbe stacks_;
+  bool stacks_recorded_ = false;  // since the latest record_threads()
   StepProbe periods_;
   ThreadProbe threads_;
   RecordedKernels kernels_;  // when they were last read

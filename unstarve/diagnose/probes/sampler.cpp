@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -61,10 +60,17 @@ class Sampler::Thread {
   }
 
   void sample() {
+    constexpr double kBetweenStacks = 1;
     Pace look(0.02, 10), find(1, 60), kernels(5, 600);
+    double stacks_s = 0;
     const double begin_cpu = thread_cpu_s();
     while (true) {
       const double seconds = probes_.now();
+      // Apart from find(), which may be rare: StackProbe limits its CPU time itself.
+      if (seconds >= stacks_s) {
+        record_stacks(seconds);
+        stacks_s = seconds + kBetweenStacks;
+      }
       if (seconds >= find.next_s()) {
         const double before = thread_cpu_s();
         find_and_record(seconds, kernels);
@@ -77,31 +83,34 @@ class Sampler::Thread {
         look.done(seconds, thread_cpu_s() - before, options_.cpu_share);
       }
       cost_.cpu_s = thread_cpu_s() - begin_cpu;
-      const double wait = std::max(std::min(look.next_s(), find.next_s()) - probes_.now(), 0.001);
+      const double next = std::min({look.next_s(), find.next_s(), stacks_s});
+      const double wait = std::max(next - probes_.now(), 0.001);
       std::unique_lock lock(mutex_);
       if (changed_.wait_for(lock, std::chrono::duration<double>(wait), [this] { return stop_; })) return;
     }
   }
 
   void find_and_record(double seconds, Pace& kernels) {
-    std::vector<ProcessUse> processes = probes_.find(seconds);
-    {
-      const std::lock_guard lock(recorder_mutex_);
-      probes_.record_stacks(seconds, processes);
-      recorder_ = probes_.recorder();
-    }
-    probes_.record_threads(seconds, processes);
+    processes_ = probes_.find(seconds);
+    probes_.record_threads(seconds, processes_);
     if (!options_.latest) return;
     if (seconds >= kernels.next_s()) {
       const double begin = thread_cpu_s();
       probes_.read_kernels();
       kernels.done(seconds, thread_cpu_s() - begin, options_.cpu_share);
     }
-    options_.latest->set(std::make_shared<RunProfile>(probes_.profile(seconds, std::move(processes), cost_)));
+    options_.latest->set(std::make_shared<RunProfile>(probes_.profile(seconds, processes_, cost_)));
+  }
+
+  void record_stacks(double seconds) {
+    const std::lock_guard lock(recorder_mutex_);
+    probes_.record_stacks(seconds, processes_);
+    recorder_ = probes_.recorder();
   }
 
   const SamplerOptions options_;
   RunProbes probes_;
+  std::vector<ProcessUse> processes_;  // of the latest find()
   mutable std::mutex recorder_mutex_;  // held while the recorder is started, so that its number is never unknown
   int recorder_ = 0;
   ProbingCost cost_;

@@ -2,7 +2,8 @@
 // Watches a process and those below it from a thread of its own, and makes the RunProfile.
 //
 //   20 ms to 10 s apart    counters of the tree's threads
-//   1 s to 60 s apart      new processes, counters of the machine, timeline; Python stacks, see StackProbe
+//   1 s to 60 s apart      new processes, counters of the machine, timeline
+//   1 s apart              whether a window of Python stacks begins or ends, see StackProbe
 //   in windows of 8 s      counters of the main thread, from another thread, see StepProbe
 //   in windows of 5 steps  states of the important threads, from another thread, see ThreadProbe
 //   0.1 to 10 s apart      GPUs, from another thread, see GpuProbe

@@ -32,6 +32,21 @@ TEST_CASE("the main process cannot use more cores than it is left") {
   CHECK(findings_of(profile)[0].gain.gain == Approx(2 / 1.5));
 }
 
+TEST_CASE("decoding at a reduced scale takes a part of the time of a loader that takes all of it") {
+  RunProfile profile = run(9.9, {});
+  profile.processes[0].minor_faults = 2'000'000;
+  record(profile, {{kMainThread, "backward", "torch/_tensor.py", 0.1, 0},
+                   {kMainThread, "load", "PIL/ImageFile.py", 4.9, 0},
+                   {kMainThread, "resize", "PIL/Image.py", 5, 0}});
+  for (const RunFinding& finding : findings_of(profile)) {
+    if (finding.rule != "large-images") continue;
+    CHECK(finding.gain.high < 7);
+    CHECK(finding.gain.high >= finding.gain.gain);
+    return;
+  }
+  FAIL("large-images was not found");
+}
+
 TEST_CASE("a program that is one Python function has no known gain") {
   RunProfile profile = run(9.9, {});
   record(profile, {{kMainThread, "count", kOwnFile, 10, 10}});

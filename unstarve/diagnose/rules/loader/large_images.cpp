@@ -65,6 +65,7 @@ std::optional<RunFinding> find_large_images(const RunProfile& profile) {
   // At a scale of 1/4 or 1/8, entropy decoding remains: 0.3 of the time of decoding, with the faults of new pages.
   const double rest = std::max(1 - 0.7 * work.decode - 0.97 * work.pixels, 0.0);
   finding.gain = gain_without(input * (1 - rest), profile.stacks.seconds);
+  finding.gain.high = std::min(finding.gain.high, gain_without(1 - rest).gain);  // what remains of the loader's work
   if (workers) finding.gain = least_of(finding.gain, gain_by_less_work(profile, rest));
   finding.lost = lost_by(finding.gain);
   return finding;
