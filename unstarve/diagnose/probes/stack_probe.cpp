@@ -127,8 +127,9 @@ class StackProbe::State {
     run_.reset();
     bool immediately;
     if (result.recording) {
-      if (target_.kind == RecordingKind::kAll)
-        mark_flushes(*result.recording, [this](const std::string& file) { return source_of(target_.process, file); });
+      const auto text_of = [this](const std::string& file) { return source_of(target_.process, file); };
+      if (target_.kind == RecordingKind::kAll) mark_flushes(*result.recording, text_of);
+      if (target_.kind != RecordingKind::kInterpreter) add_image_calls(*result.recording, text_of);
       immediately = turns_.recorded(target_, add(result, seconds));
     } else {
       immediately = turns_.failed(target_);
