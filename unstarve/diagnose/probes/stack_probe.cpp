@@ -156,8 +156,9 @@ class StackProbe::State {
     const StackTarget& target = window_.target;
     bool immediately;
     if (result.recording) {
-      if (target.kind == RecordingKind::kAll)
-        mark_flushes(*result.recording, [&](const std::string& file) { return source_of(target.process, file); });
+      const auto text_of = [&](const std::string& file) { return source_of(target.process, file); };
+      if (target.kind == RecordingKind::kAll) mark_flushes(*result.recording, text_of);
+      if (target.kind != RecordingKind::kInterpreter) add_image_calls(*result.recording, text_of);
       immediately = turns_.recorded(target, recorded_.add(target, result, seconds));
     } else {
       immediately = turns_.failed(target);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -173,6 +174,51 @@ void mark_flushes(StackRecording& recording,
       const bool flushes =
           statement.find("fsync(") != std::string_view::npos || statement.find("fdatasync(") != std::string_view::npos;
       for (CodeLine* const line : lines) line->flushes = line->flushes || (flushes && line->line == number);
+    }
+  }
+}
+
+void add_image_calls(StackRecording& recording,
+                     const std::function<std::optional<std::string>(const std::string& file)>& text_of) {
+  struct Call {
+    std::string_view text, function;
+  };
+  constexpr std::array kCalls{Call{"cv2.imread(", "imread"},
+                              Call{"cv2.imdecode(", "imdecode"},
+                              Call{"decode_jpeg(", "decode_jpeg"},
+                              Call{"cv2.resize(", "resize"},
+                              Call{"cv2.cvtColor(", "cvtColor"},
+                              Call{"cv2.warpAffine(", "warpAffine"},
+                              Call{"cv2.GaussianBlur(", "GaussianBlur"}};
+  std::map<std::string, std::vector<std::string>> texts;  // lines of each file
+  const auto text_at = [&](const CodeLine& line) -> std::string_view {
+    const auto [entry, is_new] = texts.try_emplace(line.file);
+    if (is_new) {
+      std::istringstream stream(text_of(line.file).value_or(""));
+      for (std::string text; std::getline(stream, text);) entry->second.push_back(std::move(text));
+    }
+    if (line.line < 1 || static_cast<std::size_t>(line.line) > entry->second.size()) return "";
+    const std::string_view text = entry->second[static_cast<std::size_t>(line.line) - 1];
+    return text.substr(0, text.find('#'));
+  };
+  constexpr int kNone = -1;
+  std::map<int, int> frame_of;  // line of the program -> the added one, or kNone
+  std::map<std::string_view, int> added;
+  for (RecordedThread& thread : recording.threads) {
+    for (std::vector<int>& sample : thread.samples) {
+      if (sample.empty()) continue;
+      const auto [frame, is_new] = frame_of.try_emplace(sample.back(), kNone);
+      if (is_new && !is_library(recording.lines[static_cast<std::size_t>(sample.back())])) {
+        const std::string_view text = text_at(recording.lines[static_cast<std::size_t>(sample.back())]);
+        const auto call = std::ranges::find_if(
+            kCalls, [&](const Call& one) { return text.find(one.text) != std::string_view::npos; });
+        if (call != kCalls.end()) {
+          const auto [number, first] = added.try_emplace(call->function, static_cast<int>(recording.lines.size()));
+          if (first) recording.lines.push_back({std::string(call->function), "cv2/__init__.py", 0});
+          frame->second = number->second;
+        }
+      }
+      if (frame->second != kNone) sample.push_back(frame->second);
     }
   }
 }

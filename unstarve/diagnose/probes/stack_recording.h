@@ -34,6 +34,11 @@ struct StackRecording {
 void mark_flushes(StackRecording& recording,
                   const std::function<std::optional<std::string>(const std::string& file)>& text_of);
 
+// Adds a frame to stacks that end at a line of the program whose text calls a function of OpenCV or another library in
+// C that decodes images or changes them: such calls have no frames of their own.
+void add_image_calls(StackRecording& recording,
+                     const std::function<std::optional<std::string>(const std::string& file)>& text_of);
+
 enum class RecordingKind {
   kAll,          // all threads, also those that wait
   kWorker,       // all threads of one worker of the loader, also those that wait

@@ -84,6 +84,11 @@ constexpr std::array kKnownCode{
     KnownCode{Activity::kDecode, "PIL/Image.py", "open"},
     KnownCode{Activity::kDecode, "torchvision/io/image.py", ""},
     KnownCode{Activity::kDecode, "imageio/", ""},
+    KnownCode{Activity::kDecode, "turbojpeg.py", "decode"},
+    KnownCode{Activity::kDecode, "cv2/__init__.py", "imread"},  // see add_image_calls()
+    KnownCode{Activity::kDecode, "cv2/__init__.py", "imdecode"},
+    KnownCode{Activity::kDecode, "cv2/__init__.py", "decode_jpeg"},
+    KnownCode{Activity::kPixels, "cv2/__init__.py", ""},
     KnownCode{Activity::kPixels, "PIL/", ""},
     KnownCode{Activity::kPixels, "torchvision/transforms/", ""},
 };
