@@ -249,7 +249,7 @@ def test_wrong_input_is_one_message(checkpoint, tmp_path):
     assert error_of("--networks", "cifar_net", "--engine", "abacus", code=2) == (
         'unstarve: engine: found "abacus"; expected auto, openvino, onnxruntime, tensorrt, libtorch')
     assert error_of("--weights", tmp_path / "none.safetensors", code=3).endswith("No such file or directory")
-    assert "--report" not in error_of("--report", tmp_path / "no/models.html", code=3)
+    assert error_of("--report", tmp_path / "no/models.html", code=3).startswith("unstarve: --report: write ")
 
 
 def unnamed_weights():
