@@ -258,7 +258,7 @@ TEST_CASE("records without an image, without a label or with a label out of rang
                                 with(integer_feature("label", std::int64_t{1} << 40)) + tfrecord(example("")));
   CHECK(some->size() == 5);
   CHECK(text_of(*some, 0) == "i");
-  CHECK_THAT(error_message([&] { (void)text_of(*some, 1); }), Catch::Contains("has no label"));
+  CHECK_THAT(error_message([&] { (void)text_of(*some, 1); }), Catch::Contains("has no class number or name"));
   CHECK_THAT(error_message([&] { (void)text_of(*some, 2); }),
              Catch::Contains("label -1 is not a class number; expected 0 to 1048575"));
   CHECK_THAT(error_message([&] { (void)text_of(*some, 3); }),
