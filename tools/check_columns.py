@@ -7,14 +7,15 @@ Exempt are Markdown tables and code blocks, the generated stub of the extension 
 Prints the offending lines and exits with 1 if there are any; exits with 2 outside of a git checkout.
 """
 
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from git_files import git_files
+
 COLUMNS = 120
-ENDINGS = ("*.h", "*.cpp", "*.cu", "*.cuh", "*.inl", "*.py", "*.pyi", "*.sh", "*.md", "*.js", "*.css", "*.toml",
-           "*.ini", "*.cmake", "CMakeLists.txt", "*/CMakeLists.txt", "Makefile")
+ENDINGS = (".h", ".cpp", ".cu", ".cuh", ".inl", ".py", ".pyi", ".sh", ".md", ".js", ".css", ".toml", ".ini", ".cmake",
+           "CMakeLists.txt", "Makefile")
 OTHERS = ("/vendor/", "/_core.pyi")
 
 
@@ -31,16 +32,14 @@ def too_long(lines: list[str], markdown: bool) -> Iterator[int]:
 def main() -> int:
     root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).resolve().parents[1])
     try:
-        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *ENDINGS],
-                               cwd=root, capture_output=True, text=True, check=True).stdout.split("\0")
-    except (OSError, subprocess.CalledProcessError) as error:
-        reason = getattr(error, "stderr", "").strip() or str(error)
-        print(f"list the files of {root}: {reason}; expected a folder of a git checkout", file=sys.stderr)
+        names = git_files(root, ENDINGS)
+    except ValueError as error:
+        print(error, file=sys.stderr)
         return 2
     found = 0
-    for name in sorted(filter(None, set(names))):
+    for name in names:
         path = root / name
-        if any(part in f"/{name}" for part in OTHERS) or not path.is_file():
+        if any(part in f"/{name}" for part in OTHERS):
             continue
         lines = path.read_text(encoding="utf-8").splitlines()
         for number in too_long(lines, path.suffix == ".md"):

@@ -16,12 +16,13 @@ import argparse
 import ast
 import fnmatch
 import re
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from git_files import git_files
 
 WORDS = Path(__file__).resolve().parent / "words.txt"
 CPP = (".h", ".cpp", ".cu", ".cuh", ".inl")
@@ -212,18 +213,6 @@ def findings(name: str, prose: str, rules: list[Rule], allowed: list[Allowed]) -
                 yield prose.count("\n", 0, found.start()) + 1, " ".join(found[0].split()), rule.suggestion
 
 
-def names_of(root: Path) -> list[str]:
-    """The files to check, of those that git tracks or would add. Raises ValueError outside of a git checkout."""
-    try:
-        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root,
-                                capture_output=True, text=True, check=True).stdout.split("\0")
-    except (OSError, subprocess.CalledProcessError) as error:
-        reason = getattr(error, "stderr", "").strip() or str(error)
-        raise ValueError(f"list the files of {root}: {reason}; expected a folder of a git checkout") from error
-    return sorted(name for name in set(listed) if name.endswith(ENDINGS) and (root / name).is_file()
-                  and not any(fnmatch.fnmatch(name, pattern) for pattern in SKIPPED))
-
-
 def folder_of(name: str) -> str:
     """Two levels at most: unstarve/storage, docs, README.md."""
     return "/".join(name.split("/")[:-1][:2]) or name
@@ -238,7 +227,8 @@ def main() -> int:
     options = parser.parse_args()
     try:
         rules, allowed = read_words(options.words)
-        names = names_of(options.root)
+        names = [name for name in git_files(options.root, ENDINGS)
+                 if not any(fnmatch.fnmatch(name, pattern) for pattern in SKIPPED)]
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2

@@ -39,11 +39,3 @@ def test_tables_code_and_vendored_files_may_be_wider(tmp_path):
     found = check(tmp_path, {"a.md": f"| {WIDE} |\n{code}", "x/vendor/a.h": WIDE, "p/_core.pyi": WIDE, "a.json": WIDE,
                              "a.txt": WIDE, ".gitignore": "/build*/\n", "build-x/a.h": WIDE})
     assert found == (0, [])
-
-
-def test_a_folder_outside_of_a_git_checkout_is_one_line(tmp_path):
-    for folder in (tmp_path, tmp_path / "none"):
-        done = subprocess.run([sys.executable, CHECKER, folder], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"list the files of {folder}: ")
-        assert done.stderr.endswith("; expected a folder of a git checkout\n") and done.stderr.count("\n") == 1

@@ -96,11 +96,3 @@ def test_the_word_list_of_the_project_is_well_formed(tmp_path):
     code, lines = check(tmp_path, {"a.md": "It lies beside the file.\n"},
                         words=(CHECKER.parent / "words.txt").read_text())
     assert code == 1 and [line.split(" -> ")[0] for line in lines] == ["a.md:1: beside", "a.md:1: lies"]
-
-
-def test_a_folder_outside_of_a_git_checkout_is_one_line(tmp_path):
-    for folder in (tmp_path, tmp_path / "none"):
-        done = subprocess.run([sys.executable, CHECKER, folder], capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr.startswith(f"list the files of {folder}: ")
-        assert done.stderr.endswith("; expected a folder of a git checkout\n") and done.stderr.count("\n") == 1

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import textwrap
 
-# Writes the same recording each time: so many samples that reading them takes much longer than a look at /proc.
+# Writes the same recording each time; reading its 1,000 samples takes much longer than a look at /proc.
 STAND_IN = """
     #!{python}
     import json, os, sys
