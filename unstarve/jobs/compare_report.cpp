@@ -96,7 +96,8 @@ Report report_of(const RunComparison& comparison, const std::string& command) {
   report.machine_title = kMachineOfPage;
   CurveSection section;
   section.title = fmt::format("{} and {}", comparison.before, comparison.after);
-  section.verdict = comparison.verdict();
+  // The page begins it with a capital letter, which the name of a file must not get.
+  section.verdict = (comparison.slower || comparison.faster ? "the run " : "") + comparison.verdict();
   section.tiles = {{speed_text(whole.ratio), "times the speed of the run before"},
                    {fmt::format("{} → {}", format_rate(whole.before), format_rate(whole.after)), whole.unit}};
   if (!comparison.regressed.empty()) section.tiles.push_back({comparison.regressed, "regressed most"});

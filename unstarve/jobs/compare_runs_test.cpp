@@ -186,6 +186,17 @@ TEST_CASE("steps of bench are recorded side by side, with their parts") {
   CHECK_THROWS_WITH(compare_runs(with_steps, with_steps, "a", "b"), Contains("lists of other lengths"));
 }
 
+TEST_CASE("the headline of the page does not begin with the name of a file") {
+  const auto headline = [](double after_s) {
+    return report_of(compare_runs(watch_result(0.1, 0.01), watch_result(after_s, 0.01), "a.json", "b.json"), "")
+        .curves.at(0)
+        .verdict;
+  };
+  CHECK_THAT(headline(0.13), Catch::StartsWith("the run b.json is slower"));
+  CHECK_THAT(headline(0.08), Catch::StartsWith("the run b.json is faster"));
+  CHECK_THAT(headline(0.1), Catch::StartsWith("no significant difference"));
+}
+
 TEST_CASE("the page shows the threads in a few steps of both runs of watch") {
   const auto result = [](double begin_s) {
     Json json = watch_result(0.1, 0.01);
