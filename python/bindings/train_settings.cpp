@@ -10,8 +10,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/train/settings_fields.h"
+#include "unstarve/train/settings_in_use.h"
 
 namespace unstarve::python {
 namespace {
@@ -89,6 +93,19 @@ struct SettingsReader {
   }
 };
 
+// Reports arguments that have no effect with the other ones.
+void check_in_use(const nb::dict& given, const TrainSettings& settings, ConfigurationFaults& faults) {
+  std::map<std::string, std::string, std::less<>> arguments;  // by path
+  visit_train_fields(settings,
+                     [&](const FieldInfo& field, const auto&) { arguments[field.path] = argument_of(field); });
+  const auto name_of = [&](std::string_view path) { return arguments.find(path)->second; };
+  visit_train_fields(settings, [&](const FieldInfo& field, const auto&) {
+    if (!given.contains(argument_of(field).c_str())) return;
+    const std::string why = why_without_effect(field.path, settings, name_of);
+    if (!why.empty()) faults.add({ErrorKind::kArgument, fmt::format("{}: {}", in_message(field), why)});
+  });
+}
+
 TrainSettings settings_of(const nb::dict& given) {
   TrainSettings settings;
   settings.channels_last = true;
@@ -98,6 +115,7 @@ TrainSettings settings_of(const nb::dict& given) {
   if (!given.contains("update"))
     optimiser.form = has_fused_form(optimiser.name) ? UpdateForm::kFused : UpdateForm::kForeach;
   faults.collect([&] { check_settings(settings, in_message); });
+  if (!faults.any()) check_in_use(given, settings, faults);
   faults.throw_if_any();
   return settings;
 }

@@ -92,7 +92,7 @@ class Trainer:
             operator_threads as torch.
 
     Raises:
-        ArgumentError: Arguments are invalid; the message names all of them.
+        ArgumentError: Arguments are invalid or have no effect with the others; the message names all of them.
         TypeError: An argument is unknown.
 
     Example:

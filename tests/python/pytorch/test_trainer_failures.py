@@ -241,6 +241,10 @@ def lazy():
     ({"momentum": "x"}, r"Trainer\(momentum\): found 'x'; expected a number"),
     ({"optimiser": "adam"}, r"Trainer\(optimiser\): found 'adam'; expected one of sgd, adamw, lars, lamb"),
     ({"optimiser": "lamb", "update": "fused"}, r"Trainer\(update\): found fused; expected foreach or each with lamb"),
+    ({"beta1": 0.8}, r"Trainer\(beta1\): no effect with optimiser sgd; expected adamw or lamb. Remove it"),
+    ({"optimiser": "adamw", "momentum": 0.9}, "momentum.: no effect with optimiser adamw; expected sgd"),
+    ({"lookahead_decay": 0.5}, r"Trainer\(lookahead_decay\): no effect without lookahead; expected both or neither"),
+    ({"prune_every": 5}, r"Trainer\(prune_every\): no effect without prune; expected both or neither"),
     ({"accumulate": 1.5}, r"Trainer\(accumulate\): found 1.5; expected an integer"),
     ({"nesterov": "no"}, r"Trainer\(nesterov\): found 'no'; expected True or False"),
     ({"step_at": 3}, r"Trainer\(step_at\): found 3; expected a list of numbers"),
@@ -288,7 +292,7 @@ def test_the_arguments_are_the_settings_of_the_program():
                   "fused_batch_norm", "winograd", "norm_bias_rate", "whitening_epochs", "qat.enabled", "qat_begin",
                   "qat_freeze"}
     assert {*Settings.__annotations__} == {name for name in values if not name.startswith("progressive")} - of_the_zoo
-    given = {"optimiser": "lars", "step_at": [0.5], "nesterov": False, "clip_norm": 3, "seed": 2**40}
+    given = {"schedule": "step", "step_at": [0.5], "nesterov": False, "clip_norm": 3, "seed": 2**40}
     assert given.items() <= _core.TrainSettings(given).values().items()
     assert _core.TrainSettings({"optimiser": "lamb"}).values()["update"] == "foreach"
 
