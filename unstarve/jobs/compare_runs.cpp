@@ -141,8 +141,9 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
   comparison.after_steps = steps_of_watch(after.steps.seconds);
   comparison.before_threads = before.thread_window;
   comparison.after_threads = after.thread_window;
-  for (const Activity activity : {Activity::kInput, Activity::kThreads, Activity::kExchange, Activity::kCheckpoint,
-                                  Activity::kLogging, Activity::kCompile, Activity::kOther}) {
+  for (const Activity activity :
+       {Activity::kInput, Activity::kDecode, Activity::kPixels, Activity::kThreads, Activity::kExchange,
+        Activity::kCheckpoint, Activity::kLogging, Activity::kCompile, Activity::kOther}) {
     const auto before_ms = part_ms(before, activity), after_ms = part_ms(after, activity);
     if (!before_ms || !after_ms || *before_ms + *after_ms <= 0) continue;
     const char* const name = activity == Activity::kOther ? "compute" : to_string(activity);

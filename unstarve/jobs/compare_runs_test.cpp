@@ -13,13 +13,15 @@ namespace {
 
 using Catch::Contains;
 
-// Steps that take `step_s`, of which the main thread waits for batches for `input_s`.
-Json watch_result(double step_s, double input_s, int steps = 200) {
+const CodeLine kNext{"__next__", "torch/utils/data/dataloader.py", 1};
+
+// Steps that take `step_s`, of which the main thread is in the line `input` for `input_s`: it waits for batches.
+Json watch_result(double step_s, double input_s, int steps = 200, const CodeLine& input = kNext) {
   RunProfile profile;
   profile.steps = {"un.step()", 1 / step_s, {}, 0};
   for (int i = 0; i < steps; ++i) profile.steps.seconds.push_back(step_s * (1 + 0.05 * ((i * 7) % 5 - 2)));
   profile.stacks.seconds = 10;
-  profile.stacks.lines = {{"__next__", "torch/utils/data/dataloader.py", 1}, {"forward", "torch/nn.py", 1}};
+  profile.stacks.lines = {input, {"forward", "torch/nn.py", 1}};
   profile.stacks.stacks = {{StackThread::kMain, {0}, 10 * input_s / step_s, 0, 9},
                            {StackThread::kMain, {1}, 10 - 10 * input_s / step_s, 0, 9}};
   return Json{{"verdict", ""}, {"profile", Json::parse(to_json(profile))}};
@@ -52,6 +54,15 @@ TEST_CASE("steps that became slower, and the part that regressed") {
   CHECK(comparison.parts[0].before == Approx(10));
   CHECK(comparison.parts[0].after == Approx(40));
   CHECK(comparison.parts[1].name == "compute");
+}
+
+TEST_CASE("the part that regressed is the decoding of a program without a loader") {
+  const CodeLine load{"load", "PIL/ImageFile.py", 1};
+  const RunComparison comparison =
+      compare_runs(watch_result(0.1, 0.01, 200, load), watch_result(0.13, 0.04, 200, load), "a", "b");
+  CHECK(comparison.regressed == "decode");
+  REQUIRE(comparison.parts.size() == 2);
+  CHECK(comparison.parts[0].after == Approx(40));
 }
 
 TEST_CASE("a run that was disturbed by other programs is named, and no part is blamed") {
