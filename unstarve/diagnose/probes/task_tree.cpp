@@ -68,6 +68,12 @@ ThreadUse use_of(const std::string& name, const RunTimes& first, const RunTimes&
           1e-9 * static_cast<double>(last.waiting_ns - first.waiting_ns), waits};
 }
 
+void set_busiest(ProcessUse& process, const ThreadLife& thread) {
+  if (thread.cpu_s < process.busiest_thread_s) return;
+  process.busiest_thread_s = thread.cpu_s;
+  process.busiest_thread_begin_s = thread.begin_s;
+}
+
 // Adds times.
 void add_use(ThreadUse& sum, const ThreadUse& use) {
   sum.cpu_s += use.cpu_s;
@@ -182,8 +188,6 @@ void TaskTree::look(double seconds) {
       continue;
     }
     if (same) process.use.end_s = seconds;
-    for (const auto& [id, thread] : process.threads) end_thread(process, id, thread);
-    process.threads.clear();
     end(process);
     entry = alive_.erase(entry);
   }
@@ -283,7 +287,7 @@ void TaskTree::end_thread(Process& process, int id, const Thread& thread) {
   const ThreadUse use = use_of(thread.group, thread.first, thread.last, thread.waits);
   add_use(group, use);
   group.threads = std::max(group.threads, 1);
-  process.use.busiest_thread_s = std::max(process.use.busiest_thread_s, use.cpu_s);
+  set_busiest(process.use, {thread.begin_s, use.cpu_s});
   if (id == process.use.pid) process.ended_main_thread = use;
 }
 
@@ -306,7 +310,7 @@ ProcessUse TaskTree::summary(const Process& process) {
     const ThreadUse one = use_of(thread.group, thread.first, thread.last, thread.waits);
     add_use(group, one);
     group.threads = std::max(group.threads, ++alive[group.name]);
-    use.busiest_thread_s = std::max(use.busiest_thread_s, one.cpu_s);
+    set_busiest(use, use.lives[id] = {thread.begin_s, one.cpu_s});
     if (id == process.use.pid) use.main_thread = one;
   }
   for (auto& [name, group] : groups) {

@@ -28,10 +28,10 @@ NLOHMANN_JSON_SERIALIZE_ENUM(ProcessRole, {{ProcessRole::kOther, "other"},
                                            {ProcessRole::kLoader, "loader"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileSamples, samples, changed, small, small_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProcessUse, pid, parent, role, name, command, begin_s, end_s, ended, cpu_s,
-                                   run_delay_s, busiest_thread_s, main_system_s, ended_children_s, minor_faults,
-                                   major_faults, resident_bytes, peak_resident_bytes, locked_bytes, pinned_bytes,
-                                   has_io, read_calls, read_bytes, storage_bytes, written_bytes, main_thread, threads,
-                                   file_samples, has_openmp)
+                                   run_delay_s, busiest_thread_s, busiest_thread_begin_s, main_system_s,
+                                   ended_children_s, minor_faults, major_faults, resident_bytes, peak_resident_bytes,
+                                   locked_bytes, pinned_bytes, has_io, read_calls, read_bytes, storage_bytes,
+                                   written_bytes, main_thread, threads, file_samples, has_openmp)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CoreUse, cpu, busy_share, stolen_share)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineUse, affinity_cores, quota_cores, busy_cores, stolen_share, throttled_share,
                                    cpu_pressure, io_pressure, memory_pressure, received_bytes_per_s, sent_bytes_per_s,

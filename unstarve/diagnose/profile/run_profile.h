@@ -7,6 +7,7 @@
 // trace. Times are seconds; those of several threads are summed.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,6 +67,11 @@ enum class ProcessRole {
 template <>
 inline constexpr std::array<std::string_view, 3> kWords<ProcessRole>{"main", "loader", "other"};
 
+struct ThreadLife {
+  double begin_s = 0;  // when it was first seen
+  double cpu_s = 0;
+};
+
 struct ProcessUse {
   int pid = 0;  // 0: several processes that have ended, with the sum of what they used
   int parent = 0;
@@ -77,9 +83,10 @@ struct ProcessUse {
   bool ended = false;
   double cpu_s = 0;
   double run_delay_s = 0;
-  double busiest_thread_s = 0;  // CPU time of its busiest thread
-  double main_system_s = 0;     // CPU time of its main thread in the kernel; 0 in JSON of earlier programs
-  double ended_children_s = 0;  // CPU time of children that have ended, including those that were never seen
+  double busiest_thread_s = 0;        // CPU time of its busiest thread
+  double busiest_thread_begin_s = 0;  // when this thread was first seen
+  double main_system_s = 0;           // CPU time of its main thread in the kernel; 0 in JSON of earlier programs
+  double ended_children_s = 0;        // CPU time of children that have ended, including those that were never seen
   std::int64_t minor_faults = 0;
   std::int64_t major_faults = 0;
   std::int64_t resident_bytes = 0;  // when it was last seen
@@ -91,10 +98,11 @@ struct ProcessUse {
   std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
   std::int64_t storage_bytes = 0;  // that came from a device
   std::int64_t written_bytes = 0;
-  ThreadUse main_thread{};           // which has begun the program; also counted in `threads`
-  std::vector<ThreadUse> threads{};  // most CPU time first
-  FileSamples file_samples{};        // missing in JSON of earlier versions
-  bool has_openmp = false;           // has loaded OpenMP or OpenBLAS: OMP_NUM_THREADS limits its operator threads
+  std::map<int, ThreadLife> lives{};  // of threads that were alive when it was last seen, by id; not in JSON
+  ThreadUse main_thread{};            // which has begun the program; also counted in `threads`
+  std::vector<ThreadUse> threads{};   // most CPU time first
+  FileSamples file_samples{};         // missing in JSON of earlier versions
+  bool has_openmp = false;            // has loaded OpenMP or OpenBLAS: OMP_NUM_THREADS limits its operator threads
 };
 
 // One CPU of the affinity mask. Shares are of wall time, 0..1.

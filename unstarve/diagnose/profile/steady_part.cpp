@@ -18,10 +18,24 @@ void subtract(ThreadUse& now, const ThreadUse& before) {
   add_waits(now.waits, before.waits, -1);
 }
 
+// The busiest thread may be another one than before. Of threads that have ended in between, the least is known that one
+// of them has used since.
+void subtract_busiest_thread(ProcessUse& now, const ProcessUse& before) {
+  subtract(now.busiest_thread_s, before.busiest_thread_s);
+  for (const auto& [id, life] : now.lives) {
+    const auto same = before.lives.find(id);
+    const double used = life.cpu_s - (same != before.lives.end() ? same->second.cpu_s : 0);
+    if (used < now.busiest_thread_s) continue;
+    now.busiest_thread_s = used;
+    now.busiest_thread_begin_s = life.begin_s;
+  }
+}
+
 void subtract(ProcessUse& now, const ProcessUse& before, double since_s) {
+  subtract_busiest_thread(now, before);
   now.begin_s = std::max(now.begin_s, since_s);
-  for (double ProcessUse::*const time : {&ProcessUse::cpu_s, &ProcessUse::run_delay_s, &ProcessUse::busiest_thread_s,
-                                         &ProcessUse::main_system_s, &ProcessUse::ended_children_s})
+  for (double ProcessUse::*const time :
+       {&ProcessUse::cpu_s, &ProcessUse::run_delay_s, &ProcessUse::main_system_s, &ProcessUse::ended_children_s})
     subtract(now.*time, before.*time);
   for (std::int64_t ProcessUse::*const count :
        {&ProcessUse::minor_faults, &ProcessUse::major_faults, &ProcessUse::read_calls, &ProcessUse::read_bytes,

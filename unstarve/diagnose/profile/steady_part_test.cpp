@@ -39,6 +39,21 @@ TEST_CASE("the steady part begins at the last snapshot of the first half of the 
   CHECK(profile.processes[0].cpu_s == Approx(3));  // unchanged
 }
 
+TEST_CASE("the busiest thread of the steady part may be another one than that of the start") {
+  ProcessUse start = training(4, 4.5, 0), end = training(12, 13.5, 0);
+  start.lives = {{7, {0.1, 4}}, {8, {3.5, 0.5}}};
+  start.busiest_thread_s = 4;
+  end.lives = {{7, {0.1, 5}}, {8, {3.5, 8.5}}};
+  SECTION("and be the busiest of the whole run") { end.busiest_thread_s = 8.5; }
+  SECTION("or not") {
+    start.lives[7].cpu_s = start.busiest_thread_s = 10;
+    end.lives[7].cpu_s = end.busiest_thread_s = 11;
+  }
+  const std::vector<ProcessUse> use = use_since({end}, {start}, 4);
+  CHECK(use[0].busiest_thread_s == 8);
+  CHECK(use[0].busiest_thread_begin_s == 3.5);
+}
+
 TEST_CASE("a run without snapshots has no steady part") {
   SteadyPart part;
   RunProfile profile;

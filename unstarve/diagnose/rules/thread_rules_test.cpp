@@ -108,6 +108,17 @@ TEST_CASE("one thread that prepares all data") {
     process.busiest_thread_s = 8;
     CHECK(found(profile) == Names{});
   }
+  SECTION("that began after the imports") {
+    process.busiest_thread_s = 7.5;
+    process.busiest_thread_begin_s = 2;
+    process.main_thread.cpu_s = 4;
+    CHECK(found(profile) == Names{"single-producer"});
+  }
+  SECTION("that began late") {
+    process.busiest_thread_s = 4;
+    process.busiest_thread_begin_s = 6;
+    CHECK(found(profile) == Names{});
+  }
   SECTION("with others") {
     process.cpu_s = 14;
     CHECK(found(profile) == Names{});

@@ -13,6 +13,7 @@ namespace unstarve {
 namespace {
 
 constexpr double kBusy = 0.85, kOthers = 0.15;
+constexpr double kLived = 0.5;   // of the time, or more: a program starts its thread after its imports
 constexpr double kWorks = 0.03;  // the main thread; one that only waits leaves the training to another thread
 
 // The share of its time that the main thread waits for other threads.
@@ -21,12 +22,16 @@ double wait_for_threads(const RunProfile& profile, const ProcessUse& process) {
   return process.main_thread.waits.lock_s / (process.end_s - process.begin_s);
 }
 
+double life_of_busiest(const ProcessUse& process) {
+  return process.end_s - std::max(process.begin_s, process.busiest_thread_begin_s);
+}
+
 bool has_one_busy_thread(const ProcessUse& process) {
-  const double lived = process.end_s - process.begin_s;
+  const double lived = process.end_s - process.begin_s, life = life_of_busiest(process);
   const double others_s = process.cpu_s - process.main_thread.cpu_s - process.busiest_thread_s;
   const double main_s = process.main_thread.cpu_s;
-  return main_s >= kWorks * lived && main_s < process.busiest_thread_s && process.busiest_thread_s >= kBusy * lived &&
-         others_s <= kOthers * lived;
+  return main_s >= kWorks * lived && main_s < process.busiest_thread_s && life >= kLived * lived &&
+         process.busiest_thread_s >= kBusy * life && others_s <= kOthers * lived;
 }
 
 std::optional<RunFinding> find_single_producer(const RunProfile& profile) {
@@ -40,9 +45,9 @@ std::optional<RunFinding> find_single_producer(const RunProfile& profile) {
     RunFinding finding;
     finding.title = "one thread prepares all data, and the main thread waits for it";
     finding.evidence = fmt::format(
-        "one thread is busy for {:.0f} % of the time; the main thread waits for {:.0f} %; {:.1f} of {:.1f} cores are "
+        "one thread is busy for {:.0f} % of its time; the main thread waits for {:.0f} %; {:.1f} of {:.1f} cores are "
         "free",
-        100 * process.busiest_thread_s / (process.end_s - process.begin_s), 100 * waits, free_cores(profile),
+        100 * process.busiest_thread_s / life_of_busiest(process), 100 * waits, free_cores(profile),
         usable_cores(profile.machine));
     finding.changes = {
         "prepare data in several threads",
@@ -64,8 +69,9 @@ std::optional<RunFinding> find_single_producer(const RunProfile& profile) {
 const Rule kSingleProducer{
     "single-producer",
     "no worker processes; the main thread waits for other threads for 10 % of the time and "
-    "runs for 3 %, one of them runs for 85 % and the others together for less than 15 %, and the "
-    "cores permit a gain of 1.1; found only if no other rule explains half as much",
+    "runs for 3 %, one of them, which exists for half of the time, runs for 85 % of its life and the "
+    "others together for less than 15 % of the time, and the cores permit a gain of 1.1; found only if no other rule "
+    "explains half as much",
     find_single_producer, true};
 
 }  // namespace unstarve
