@@ -189,4 +189,6 @@ COMPARISONS = (
     Comparison("infer-end-to-end", INFER_ALL, ("ours", "infer-parts"), ours="infer-end-to-end", data="photographs"),
     Comparison("checkpoint-cost", CIFAR_NET | {"checkpoint_seconds": 1}, ("ours", "train"), ours="train",
                peer_options=(("checkpoint_seconds", 0),)),
+    Comparison("checkpoint-cost-10", CIFAR_NET | {"batch": 32, "checkpoint_seconds": 0.1}, ("ours", "train"),
+               ours="train", peer_options=(("checkpoint_seconds", 0),)),
 )

@@ -216,7 +216,7 @@ class Bench:
         if comparison.name == "python-iteration":  # additional time per batch compared with C++
             batch = comparison.job["batch"]
             line["microseconds_per_batch"] = round(1e6 * (batch / line["ours"] - batch / line["peer"]), 2)
-        if comparison.name == "checkpoint-cost":
+        if comparison.name.startswith("checkpoint-cost"):
             line |= cpu_fields(*cpu, comparison.job["batch"])
         if comparison.name == "scheduling":
             line["per_core"] = round(line["ours"] / len(self.cores))

@@ -36,7 +36,7 @@ AREAS = (
     ("autotune", r"autotune/.*"),
     ("diagnosis", r"(watch-cost|slow-cases).*"),
     ("inference", r"(infer-.*|channel-prune-50)"),
-    ("training", r"(train-.*|launch-cost.*|cifar94-gpu/published|checkpoint-cost|ranks-2)"),
+    ("training", r"(train-.*|launch-cost.*|cifar94-gpu/published|checkpoint-cost.*|ranks-2)"),
 )
 
 START = re.compile(r"<!-- table:([a-z-]+) -->")
