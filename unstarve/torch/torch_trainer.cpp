@@ -294,6 +294,10 @@ class TorchTrainer final : public Trainer {
     });
   }
 
+  void end_averages() override {
+    translate_errors("averaging the weights", [&] { state_.end_averages(); });
+  }
+
   void use_average() override {
     translate_errors("averaging the weights", [&] { state_.use_average(true); });
   }

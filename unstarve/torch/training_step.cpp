@@ -2,8 +2,14 @@
 
 #include <bit>
 #include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "unstarve/core/error.h"
 #include "unstarve/core/random.h"
 #include "unstarve/torch/common/guards.h"
 
@@ -25,6 +31,19 @@ StepKey key_of(const Staging::Current& batch, bool update) {
     for (const float value : values) key.push_back(std::bit_cast<std::int32_t>(value));
   }
   return key;
+}
+
+// The exchange waits for the gradient of every parameter that is trained.
+void require_all_gradients(const Network& network) {
+  std::vector<std::string> missing;
+  for (const auto& parameter : network.named_parameters())
+    if (parameter.value().requires_grad() && !parameter.value().grad().defined()) missing.push_back(parameter.key());
+  if (missing.empty()) return;
+  throw Error(
+      ErrorKind::kArgument,
+      fmt::format("training: the loss does not depend on {}; with several ranks, expected that it depends on all "
+                  "parameters. Call requires_grad_(False) on these",
+                  fmt::join(missing, ", ")));
 }
 
 }  // namespace
@@ -102,6 +121,7 @@ torch::Tensor TrainingStep::compute_gradients(const Staging::Current& batch, con
   const torch::Tensor share = settings_.accumulate > 1 ? loss / settings_.accumulate : loss;
   const LossScaler* const scaler = parts_.state.scaler();
   network.backward(scaler != nullptr ? scaler->scale(share) : share);
+  if (exchanged_ && !std::exchange(exchange_checked_, true)) require_all_gradients(network);
   mark(2);
   return loss.detach();
 }

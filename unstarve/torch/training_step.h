@@ -58,6 +58,7 @@ class TrainingStep {
   std::string notice_;   // why there are none
   bool frozen_ = false;  // whether the bias of the whitening layer keeps its value
   bool exchanged_ = false;
+  bool exchange_checked_ = false;  // all parameters have gradients
 };
 
 }  // namespace unstarve

@@ -122,7 +122,9 @@ fs::path newest_checkpoint(const fs::path& folder) {
 }
 
 std::string how_to_continue(const fs::path& folder) {
-  if (folder.empty() || !has_checkpoint(folder)) return "There is no checkpoint to continue from: use --checkpoint-dir";
+  std::error_code none;
+  if (folder.empty() || !fs::is_directory(folder, none) || !has_checkpoint(folder))
+    return "There is no checkpoint to continue from: use --checkpoint-dir";
   return fmt::format("Continue with --resume {}, with any number of ranks; its newest checkpoint is {}",
                      folder.string(), newest_checkpoint(folder).filename().string());
 }

@@ -105,12 +105,28 @@ void check_equal_plans(Trainer& trainer, const TrainPlan& plan) {
   check(largest[2], -largest[3], "steps already done");
 }
 
+// The data of this rank. Its errors are not those of the exchange with other ranks.
+class OwnData final : public BatchSource {
+ public:
+  OwnData(BatchSource& source, bool& failed) : source_(source), failed_(failed) {}
+  bool next(HostBatch& batch) override {
+    failed_ = true;
+    const bool found = source_.next(batch);
+    failed_ = false;
+    return found;
+  }
+
+ private:
+  BatchSource& source_;
+  bool& failed_;  // true while and after next() fails
+};
+
 class TrainingRun {
  public:
   TrainingRun(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan, Clock& clock)
       : trainer_(trainer),
         settings_(settings),
-        source_(source),
+        source_(source, data_failed_),
         plan_(plan),
         budget_(plan),
         recorder_(clock, plan.waited_seconds),
@@ -128,10 +144,13 @@ class TrainingRun {
       }
       trainer_.synchronise();
       if (pointed_step() != step_) add_point();
+      if (ended_early_) end_averages();
       if (last_.evaluated_step != step_) evaluate();
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kCancelled) stop(error);
-      if (error.kind() == ErrorKind::kIo && plan_.world > 1) lost_rank(error);
+      if (plan_.world == 1) throw;
+      if (error.kind() == ErrorKind::kIo && !data_failed_) lost_rank(error);
+      (void)trainer_.reports_lost_rank();  // this rank reports its own error, so the others need not report its end
       throw;
     }
     checkpoints_.finish();
@@ -200,7 +219,9 @@ class TrainingRun {
     if (plan_.trace && number == kWarmupSteps) trainer_.enable_timing(true);
     trainer_.load(batch);
     const double step_s = recorder_.seconds() - begin_s;
-    trainer_.step(rate_, updated_, position_in(total));
+    const StepPosition position = position_in(total);
+    trainer_.step(rate_, updated_, position);
+    ended_early_ = position.share < 1;
     ++step_;
     if (const std::string text = trainer_.notice(); !text.empty() && plan_.notice && plan_.rank == 0)
       plan_.notice(text);
@@ -232,12 +253,20 @@ class TrainingRun {
     }
   }
 
+  // A run that is limited by time may end earlier than its last step expected.
+  void end_averages() {
+    if (settings_.lookahead.every == 0 || recorder_.history().reached_target) return;
+    trainer_.end_averages();
+    last_.evaluated_step = plan_.start_step - 1;
+  }
+
   void validate() {
     if (!plan_.validation) return;
     const double training_s = recorder_.training_seconds();
+    const std::unique_ptr<BatchSource> validation = plan_.validation();
+    OwnData data(*validation, data_failed_);
     // The ranks end an evaluation together: a stop waits for it.
-    const Evaluation result =
-        evaluate_all(trainer_, *plan_.validation(), plan_.world == 1 ? plan_.stop : std::stop_token());
+    const Evaluation result = evaluate_all(trainer_, data, plan_.world == 1 ? plan_.stop : std::stop_token());
     const auto samples = static_cast<double>(result.samples);
     if (!std::isfinite(result.loss_sum) && plan_.notice && plan_.rank == 0)
       plan_.notice(fmt::format("evaluation at step {}: the loss is {}; expected a finite number", step_,
@@ -311,14 +340,16 @@ class TrainingRun {
 
   Trainer& trainer_;
   const TrainSettings& settings_;
-  BatchSource& source_;
+  bool data_failed_ = false;
+  OwnData source_;
   const TrainPlan& plan_;
   StepBudget budget_;
   HistoryRecorder recorder_;
   Checkpoints checkpoints_;
   std::int64_t step_;
   double rate_ = 0;
-  bool updated_ = true;  // whether the last step updated the weights
+  bool updated_ = true;       // whether the last step updated the weights
+  bool ended_early_ = false;  // the last step was not expected to be the last one
   Last last_;
 };
 

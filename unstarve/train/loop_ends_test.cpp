@@ -217,6 +217,24 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
     CHECK(history.evaluations.back().accuracy == Approx(3.0 / 12));
     CHECK(history.evaluations.back().loss == Approx(8.0 / 12));
   }
+  SECTION("data of this rank that cannot be read: its own error, and the others do not report its end") {
+    class MissingFile final : public BatchSource {
+     public:
+      bool next(HostBatch&) override { throw Error(ErrorKind::kIo, "open a.jpg: No such file or directory"); }
+    } missing;
+    const bool validates = GENERATE(false, true);
+    if (validates) plan.validation = [] { return std::make_unique<MissingFile>(); };
+    BatchSource& batches = validates ? static_cast<BatchSource&>(source) : missing;
+    CHECK(testing::error_message([&] { (void)run_training(trainer, {}, batches, plan, clock); }, ErrorKind::kIo) ==
+          "open a.jpg: No such file or directory");
+    CHECK(trainer.asked_for_reports == 1);
+  }
+  SECTION("another rank has ended before the first checkpoint") {
+    plan.checkpoints.folder = "folder/that/does/not/exist";
+    trainer.agree = [](std::span<double>) { throw Error(ErrorKind::kIo, "connection closed"); };
+    CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
+                      Catch::Contains("another rank ended after step 0; expected 2 ranks. There is no checkpoint"));
+  }
   SECTION("another rank has ended: one rank reports it") {
     int calls = 0;
     trainer.agree = [&](std::span<double>) {
@@ -229,6 +247,24 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
                                         "checkpoint to continue from: use --checkpoint-dir (connection closed)"
                                       : ""));
   }
+}
+
+TEST_CASE("a run that is limited by time ends with the slow weights of lookahead, also if it ends unexpectedly") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainSettings settings;
+  settings.lookahead.every = GENERATE(0, 5);
+  TrainPlan plan;
+  plan.minutes = 0.5;
+  plan.report_every = 7;
+  const bool pauses = GENERATE(true, false);
+  plan.report = [&](const TrainHistory& history) {
+    if (pauses && history.points.back().step == 7) clock.advance(60 * kSecond);
+  };
+  (void)run_training(trainer, settings, source, plan, clock);
+  CHECK(trainer.steps.back().share == (pauses ? Approx(7.0 / 30).margin(0.05) : Approx(1)));
+  CHECK(trainer.ended_averages == (pauses && settings.lookahead.every > 0 ? 1 : 0));
 }
 
 TEST_CASE("evaluation without samples is an error") {

@@ -227,6 +227,10 @@ class Trainer {
   // the optimiser is reset.
   virtual LoadedWeights load_weights(const std::filesystem::path& path) = 0;
 
+  // Gives the network the slow weights of lookahead, if there are any. For the end of a run whose last step had a share
+  // below 1, so that step() did not.
+  virtual void end_averages() {}
+
   // Gives the network the moving average of the weights, if there is one, until the next step().
   virtual void use_average() {}
 

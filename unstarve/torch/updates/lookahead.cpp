@@ -22,6 +22,11 @@ void Lookahead::update(double share) {
   if (due || share >= 1) at::_foreach_copy_(weights_, slow_);
 }
 
+void Lookahead::end() {
+  const torch::NoGradGuard no_grad;
+  at::_foreach_copy_(weights_, slow_);
+}
+
 void Lookahead::reset() {
   const torch::NoGradGuard no_grad;
   count_ = 0;

@@ -24,6 +24,8 @@ class Lookahead {
 
   // After an update of the weights. `share`: of the run, completed with this update; 1: its end.
   void update(double share);
+  // At the end of a run whose last update had a share below 1: weight <- slow.
+  void end();
   // Starts again with the present weights.
   void reset();
 

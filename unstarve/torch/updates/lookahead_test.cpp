@@ -46,6 +46,17 @@ NetworkPtr network_of_seed(std::uint64_t seed) {
 
 }  // namespace
 
+TEST_CASE("the end of a run gives the network the slow weights") {
+  const NetworkPtr network = network_of_seed(1);
+  Lookahead lookahead(*network, kEveryFifth);
+  const std::vector<torch::Tensor> slow = copies(*network);
+  change(*network, 1);
+  lookahead.update(share_after(1));
+  lookahead.end();
+  const std::vector<torch::Tensor> weights = copies(*network);
+  for (std::size_t i = 0; i < slow.size(); ++i) CHECK(torch::equal(weights[i], slow[i]));
+}
+
 TEST_CASE("lookahead equals the direct computation, up to the end of the run") {
   const NetworkPtr network = network_of_seed(1);
   Lookahead lookahead(*network, kEveryFifth);

@@ -99,6 +99,11 @@ void TrainingState::use_average(bool on) {
   averaged_ = on;
 }
 
+void TrainingState::end_averages() {
+  use_average(false);
+  if (lookahead_) lookahead_->end();
+}
+
 void TrainingState::update_averages(double share) {
   if (lookahead_) lookahead_->update(share);
   if (average_) average_->update();

@@ -49,6 +49,8 @@ class TrainingState {
   void use_average(bool on);
   // After an update of the weights at `share` of the run: updates lookahead and moving average, then prunes.
   void update_averages(double share);
+  // At the end of a run whose last update had a share below 1: the weights become the slow ones of lookahead.
+  void end_averages();
   // After other changes of the weights: averages begin again with the present ones.
   void weights_replaced();
   // Running means and variances of the network, and their moving averages.

@@ -63,7 +63,11 @@ class FakeTrainer final : public IdleTrainer {
     const auto& answer = values.size() == kPlanValues ? agree_plans : agree;
     if (answer) answer(values);
   }
-  bool reports_lost_rank() override { return reports; }
+  bool reports_lost_rank() override {
+    ++asked_for_reports;
+    return reports;
+  }
+  void end_averages() override { ++ended_averages; }
 
   int loads = 0;
   double loss_value = 1;
@@ -80,6 +84,8 @@ class FakeTrainer final : public IdleTrainer {
   static constexpr std::size_t kPlanValues = 4;
   std::function<void(std::span<double>)> agree_plans, agree;
   bool reports = true;
+  int asked_for_reports = 0;
+  int ended_averages = 0;
   std::atomic<int> written{0};  // snapshots
   std::vector<std::string> positions;
 
