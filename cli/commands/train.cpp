@@ -75,11 +75,12 @@ void check_options_in_use(const Arguments& arguments, const TrainOptions& option
   require("--error-limit", !fails, "--on-error skip or replace");
 }
 
-// The batch of every rank is that of the settings, so an update has more samples: linear scaling (Goyal et al.,
-// arXiv:1706.02677). A learning rate on the command line is used as it is.
+// The batch of every rank is that of the settings, so an update has more samples, to which scaling_rule() adapts the
+// learning rate. One on the command line is used as it is.
 void scale_rate(const Arguments& arguments, const Ranks& ranks, Settings& settings) {
   double& rate = settings.train.learning_rate;
-  if (!arguments.has("--learning-rate")) rate *= ranks.world;
+  if (!arguments.has("--learning-rate"))
+    rate = scaled_rate(rate, 1, ranks.world, scaling_rule(settings.train.optimiser.name));
   if (ranks.first())
     print_to_stderr(fmt::format("unstarve: {} ranks, {} samples per step, {} for each rank, learning rate {:.4g}\n",
                                 ranks.world, ranks.world * settings.pipeline.batch.size, settings.pipeline.batch.size,

@@ -130,7 +130,7 @@ void read_settings_of_file(const std::string& file, SpecKind kind, const Argumen
     // What the file does not set is as without a file.
     if (const auto defaults = settings_for_data(pipeline, arguments, device, settings.recipe, faults)) {
       Faults of_train;
-      settings.train = read_train_settings(file, defaults->train, of_train);
+      settings.train = read_train_settings(file, defaults->train, pipeline.batch.size, of_train);
       faults.collect([&] { of_train.throw_if_any(); });
     }
   } else if (!read.file_has_faults) {  // otherwise a fault of the pipeline may be the reason
@@ -324,7 +324,10 @@ Settings trainer_settings_from(const Arguments& given, ConfigurationFaults& faul
   ReadSettings read = read_settings(arguments, faults);
   Settings& settings = read.settings;
   TrainSettings& train = settings.train;
+  const OptimiserName usual = train.optimiser.name;
   const bool readable = faults.collect([&] { apply_train_flags(arguments, train); }) && !read.file_has_faults;
+  if (train.optimiser.name != usual && !arguments.has("--learning-rate"))
+    train.learning_rate = default_rate(train.optimiser.name, settings.pipeline.batch.size);
   faults.collect([&] { apply_host_flags(arguments, settings.host); });
   faults.collect([&] {
     train.seed =

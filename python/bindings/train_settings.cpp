@@ -112,6 +112,7 @@ TrainSettings settings_of(const nb::dict& given) {
   ConfigurationFaults faults;
   visit_train_fields(settings, SettingsReader{given, faults});
   OptimiserSettings& optimiser = settings.optimiser;
+  if (!given.contains("learning_rate")) settings.learning_rate = default_rate(optimiser.name);
   if (!given.contains("update"))
     optimiser.form = has_fused_form(optimiser.name) ? UpdateForm::kFused : UpdateForm::kForeach;
   faults.collect([&] { check_settings(settings, in_message); });

@@ -176,7 +176,13 @@ class Training {
     plan.stop = stop_.get_token();
     plan.rank = ranks_.rank;
     plan.world = ranks_.world;
-    const TrainHistory history = run_training(*trainer_, settings_, batches, plan);
+    TrainHistory history;
+    try {
+      history = run_training(*trainer_, settings_, batches, plan);
+    } catch (...) {
+      if (events) events->finish_early();
+      throw;
+    }
     if (events) events->finish(history);
     nlohmann::ordered_json result = to_json(history);
     result["pruning"] = nullptr;

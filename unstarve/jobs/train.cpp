@@ -82,6 +82,11 @@ ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& opt
   return run;
 }
 
+// Launchers bind ranks to cores themselves.
+std::unique_ptr<CpuSplit> split_of_rank(const Settings& settings, const Ranks& ranks) {
+  return ranks.several() ? nullptr : make_cpu_split(settings);
+}
+
 // What a run works on: its data, its device, and the checkpoint that it resumes; "": none.
 struct OpenedRun {
   TrainData data;
@@ -95,6 +100,7 @@ OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
   ConfigurationFaults faults = options.faults;
   faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
   faults.collect([&] { check_allocator(options.settings.host); });
+  faults.collect([&] { (void)split_of_rank(options.settings, options.ranks); });
   faults.collect([&] {
     if (options.target > 0 && !has_source(options.validation))
       throw Error(ErrorKind::kArgument,
@@ -111,14 +117,6 @@ OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
                              std::move(stop), faults);
   faults.throw_if_any();
   return run;
-}
-
-// Launchers bind ranks to cores themselves.
-std::unique_ptr<CpuSplit> split_of_rank(const Settings& settings, const Ranks& ranks) {
-  if (!ranks.several()) return make_cpu_split(settings);
-  if (settings.host.affinity != Affinity::kNone)
-    emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
-  return nullptr;
 }
 
 // The part of the plan that only depends on the options.
@@ -141,7 +139,9 @@ void set_steps(TrainPlan& plan, const TrainOptions& options, const ResumePositio
   plan.first_step = position.first_step;
   plan.epoch_steps = position.epoch_steps;
   if (options.epochs > 0) plan.steps = position.steps_of(options.epochs);
-  plan.evaluate_every = std::llround(options.evaluate_every * static_cast<double>(per_epoch));
+  if (options.evaluate_every > 0)
+    plan.evaluate_every =
+        std::max<std::int64_t>(std::llround(options.evaluate_every * static_cast<double>(per_epoch)), 1);
   plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
 }
 
@@ -176,6 +176,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   if (data.validation) notify_ignored(options.validation);
   const auto& dataset = data.training;
   const ProgressiveRun run = phases_to_train(settings, options, *dataset);
+  if (options.ranks.several() && settings.host.affinity != Affinity::kNone)
+    emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
   const std::unique_ptr<CpuSplit> split = split_of_rank(settings, options.ranks);
   const MakeLoader make_loader = [&split, &to = *device](const PipelineSpec& spec,
                                                          const std::shared_ptr<const Dataset>& of,
@@ -208,12 +210,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   if (traces) plan.trace = [&](const TracedStep& step) { trace.push_back(step); };
   std::optional<TrainingEvents> events;
   if (!options.tensorboard.empty() && options.ranks.first()) events.emplace(options.tensorboard, plan.start_step);
-  TrainHistory reported;  // for the charts of a run that ends early
   plan.report = [&](const TrainHistory& history) {
-    if (events) {
-      events->update(history);
-      reported = history;
-    }
+    if (events) events->update(history);
     if (progress && !history.points.empty())
       show_progress(history, plan, position.epochs_at(history.points.back().step), progress);
   };
@@ -227,6 +225,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.bad_samples(kAll));
   };
   announce_saving(options, resumed);
+  if (!resumed.empty() && (options.target > 0 || options.price_per_hour > 0))
+    emit_notice("train: time and cost count from the resumed checkpoint on");
   trainer->warm_up(run.pipeline.batch.size,
                    run.phases.empty() ? settings.train.image_size : run.phases.front().values.image_size);
   result.device_name = device->name();
@@ -238,10 +238,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     if (events) events->finish(result.history);
     if (traces) write_file_atomically(options.trace, step_trace(trace));
   } catch (...) {
-    if (events && !reported.points.empty()) {
-      reported.steps = reported.points.back().step;
-      events->finish(reported);
-    }
+    if (events) events->finish_early();
     list_bad();
     throw;
   }

@@ -97,6 +97,16 @@ bool has_fused_form(OptimiserName name) noexcept {
   return name == OptimiserName::kSgd || name == OptimiserName::kAdamw;
 }
 
+double default_rate(OptimiserName name) noexcept {
+  switch (name) {
+    case OptimiserName::kSgd: return 0.1;
+    case OptimiserName::kAdamw: return 0.001;
+    case OptimiserName::kLars: return 1;
+    case OptimiserName::kLamb: return 0.005;
+  }
+  return 0.1;
+}
+
 bool updates_on_device(const OptimiserSettings& settings) noexcept {
   return settings.form == UpdateForm::kFused || !has_fused_form(settings.name);
 }

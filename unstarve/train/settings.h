@@ -44,6 +44,10 @@ inline constexpr std::array<std::string_view, 6> kWords<ScheduleName>{"constant"
 
 // Whether UpdateForm::kFused exists for the optimiser.
 [[nodiscard]] bool has_fused_form(OptimiserName name) noexcept;
+// The default peak learning rate for kRateBatch samples: sgd as He et al. (arXiv:1512.03385), adamw as torch; with lamb
+// and lars, small networks learn at least as fast as with sgd.
+[[nodiscard]] double default_rate(OptimiserName name) noexcept;
+inline constexpr int kRateBatch = 256;
 
 // The number of forward passes for an image in an evaluation.
 [[nodiscard]] int views_of(TestAugmentation augmentation) noexcept;

@@ -50,6 +50,9 @@ constexpr auto kRules = std::to_array<Rule>({
     {"schedule.power", "schedule.name", schedule_is<ScheduleName::kPolynomial>, "polynomial"},
     {"schedule.at", "schedule.name", kStepSchedule, "step"},
     {"schedule.factor", "schedule.name", kStepSchedule, "step"},
+    {"winograd", "channels_last", [](const TrainSettings& s) { return s.channels_last || !s.winograd; }, "true"},
+    {"fused_batch_norm", "channels_last", [](const TrainSettings& s) { return s.channels_last || !s.fused_batch_norm; },
+     "true"},
     {"lookahead.decay", "lookahead.every", [](const TrainSettings& s) { return s.lookahead.every > 0; }, ""},
     {"prune.sparsity_ramp", "prune.sparsity", kPrunes, ""},
     {"prune.sparsity_ramp", "prune.pattern", kKeepsChannels, "any or N:M"},
@@ -71,6 +74,7 @@ constexpr auto kRules = std::to_array<Rule>({
 std::string value_of(std::string_view path, const TrainSettings& settings) {
   if (path == "optimiser.name") return std::string(word_of(settings.optimiser.name));
   if (path == "schedule.name") return std::string(word_of(settings.schedule.name));
+  if (path == "channels_last") return settings.channels_last ? "true" : "false";
   return path == "model" ? settings.model : settings.prune.pattern;
 }
 

@@ -22,6 +22,7 @@ std::set<std::string> unused_of(const TrainSettings& settings) {
 TEST_CASE("settings of other optimisers, schedules and methods have no effect") {
   using Paths = std::set<std::string>;
   TrainSettings settings;
+  settings.channels_last = true;
   CHECK(unused_of(settings) == Paths{"optimiser.beta1", "optimiser.beta2", "optimiser.epsilon", "optimiser.trust",
                                      "schedule.power", "schedule.at", "schedule.factor", "lookahead.decay",
                                      "prune.sparsity_ramp", "prune.every", "qat.begin", "qat.freeze",
@@ -54,6 +55,8 @@ TEST_CASE("the reason has the other setting, its value and what is expected") {
   CHECK(why_without_effect("schedule.power", settings, [](std::string_view) { return "--schedule"; }) ==
         "no effect with --schedule linear; expected polynomial. Remove it, or change --schedule");
   CHECK(why_without_effect("optimiser.momentum", settings).empty());
+  CHECK(why_without_effect("winograd", settings) ==
+        "no effect with channels_last false; expected true. Remove it, or change channels_last");
 }
 
 }  // namespace

@@ -122,8 +122,16 @@ def test_operators_and_loader_run_on_different_cpus(tmp_path):
         cpus = {int(thread.name): cpus_of(thread) for thread in Path(f"/proc/{process.pid}/task").iterdir()}
         assert cpus[process.pid] == {usable[0]}
         assert list(cpus.values()).count(set(usable[1:])) >= 2, cpus
-    code, _, errors = finish(start("train", DATA, *NETWORK, "--affinity", "split"))
-    assert code == 2 and "--operator-threads" in errors
+    code, _, errors = finish(start("train", DATA, *NETWORK, "--affinity", "split", "--val", "missing",
+                                   "--operator-threads", str(len(usable))))
+    assert code == 2 and "Change --operator-threads" in errors and "missing" in errors
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+def test_without_a_number_of_operator_threads_the_loader_has_one_cpu(tmp_path):
+    usable = sorted(os.sched_getaffinity(0))
+    with running(tmp_path, "--affinity", "split", "--threads", "2") as process:
+        assert cpus_of(Path(f"/proc/{process.pid}")) == set(usable[:-1])
 
 
 def test_a_variable_of_the_user_wins(tmp_path):

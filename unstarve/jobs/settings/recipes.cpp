@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -128,8 +129,17 @@ Settings settings_of(const Recipe& recipe) {
   return settings;
 }
 
+void scale_image_sizes(const Recipe& recipe, TrainSettings& train) {
+  constexpr int kMultiple = 8;  // pixels
+  for (int* const size : {&train.evaluation_size, &train.progressive.image_size}) {
+    const double exact = static_cast<double>(*size) * train.image_size / recipe.image_size;
+    *size = static_cast<int>(std::lround(exact / kMultiple)) * kMultiple;
+  }
+}
+
 void set_image_size(const Recipe& recipe, int image_size, Settings& settings) {
   settings.train.image_size = image_size;
+  scale_image_sizes(recipe, settings.train);
   settings.pipeline.operations = training_operations(image_size, {image_size, image_size}, recipe.augmentation);
   settings.pipeline.output = output_for(image_size);
 }

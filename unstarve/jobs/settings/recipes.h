@@ -39,5 +39,7 @@ void apply_recipe(const Recipe& recipe, Settings& settings);
 [[nodiscard]] Settings settings_of(const Recipe& recipe);
 // Replaces size, operations and output of settings_of(). Precondition: a size that check_settings() accepts.
 void set_image_size(const Recipe& recipe, int image_size, Settings& settings);
+// The sizes of the recipe for evaluations and for the first epochs, in proportion to train.image_size.
+void scale_image_sizes(const Recipe& recipe, TrainSettings& train);
 
 }  // namespace unstarve

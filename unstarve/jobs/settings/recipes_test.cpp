@@ -83,6 +83,10 @@ TEST_CASE("imagenet has the published rate of 8 ranks, sizes and normalisation")
   CHECK(photographs.train.model == "resnet18");
   CHECK(photographs.train.image_size == 192);
   CHECK(photographs.pipeline.operations == settings.pipeline.operations);
+  const Settings thumbnails = chosen(kThumbnails, {"", "cpu", 0, {}, "imagenet"});
+  CHECK(thumbnails.train.progressive.image_size == 24);
+  CHECK(thumbnails.train.evaluation_size == 40);
+  check_settings(thumbnails.train);
 }
 
 TEST_CASE("a recipe replaces defaults of the data, and choices replace those of the recipe") {
@@ -121,6 +125,9 @@ TEST_CASE("the image size of a settings file changes the operations of its recip
   const Settings imagenet = read("recipe: imagenet\ntrain: {image_size: 224}\n");
   CHECK(imagenet.train.image_size == 224);
   CHECK(imagenet.pipeline.operations == training_operations(224, {224, 224}, Augmentation::kStandard));
+  const Settings smaller = read("recipe: imagenet\ntrain: {image_size: 96}\n");
+  CHECK(smaller.train.progressive.image_size == 80);
+  CHECK(smaller.train.evaluation_size == 128);
   CHECK_THROWS_WITH(read("recipe: imagenet\ntrain: {image_size: 4}\n"), Catch::Contains("image_size"));
 }
 

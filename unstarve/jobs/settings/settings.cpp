@@ -164,14 +164,17 @@ class FieldWriter {
 };
 
 // The section `train` of a file. Fields with a fault, which is added to `faults`, keep their values; a form of the
-// update that the file does not name fits its optimiser.
-void read_train(YamlMap& file, TrainSettings& train, Faults& faults) {
-  const auto read = [&file](TrainSettings& settings, std::set<std::string> left_out) {
+// update and a learning rate that the file does not name fit its optimiser.
+void read_train(YamlMap& file, int batch, TrainSettings& train, Faults& faults) {
+  const OptimiserName usual = train.optimiser.name;
+  const auto read = [&](TrainSettings& settings, std::set<std::string> left_out) {
     FieldReader reader(file.map("train"), std::move(left_out));
     visit_train_fields(settings, reader);
     OptimiserSettings& optimiser = settings.optimiser;
     if (!has_fused_form(optimiser.name) && !reader.has("optimiser.form") && optimiser.form == UpdateForm::kFused)
       optimiser.form = UpdateForm::kForeach;
+    if (optimiser.name != usual && !reader.has("learning_rate"))
+      settings.learning_rate = default_rate(optimiser.name, batch);
     return reader;
   };
   TrainSettings found = train;
@@ -277,7 +280,7 @@ Settings read_settings(YamlMap& map, const std::string& recipe, Faults& faults) 
   of_pipeline.collect([&] { check_node(pipeline, [&] { check_spec(settings.pipeline); }); });
   if (of_pipeline.any()) settings.pipeline = defaults;
   faults.collect([&] { of_pipeline.throw_if_any(); });
-  read_train(map, settings.train, faults);
+  read_train(map, settings.pipeline.batch.size, settings.train, faults);
   read_host(map, settings.host, faults);
   faults.collect([&] { map.finish(); });
   faults.collect([&] {
@@ -317,16 +320,18 @@ Settings load_settings(const std::filesystem::path& path) {
   return settings_from_yaml(read_text_file(path), path.string());
 }
 
-TrainSettings read_train_settings(const std::filesystem::path& path, const TrainSettings& defaults, Faults& faults) {
+TrainSettings read_train_settings(const std::filesystem::path& path, const TrainSettings& defaults, int batch,
+                                  Faults& faults) {
   YamlMap map = YamlMap::parse(read_text_file(path), path.string());
   TrainSettings train = defaults;
-  read_train(map, train, faults);
+  read_train(map, batch, train, faults);
   return train;
 }
 
 std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings) {
   if (settings.host.affinity == Affinity::kNone || settings.train.device != "cpu") return nullptr;
-  return std::make_unique<CpuSplit>(settings.train.operator_threads);
+  const int operators = settings.train.operator_threads;
+  return std::make_unique<CpuSplit>(operators > 0 ? operators : static_cast<int>(cpus_of_thread().size()) - 1);
 }
 
 Size first_image_size(const Dataset& dataset, std::int64_t max_pixels) {
@@ -384,12 +389,13 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   const Augmentation standard = recipe != nullptr ? recipe->augmentation : Augmentation::kStandard;
   pipeline.operations = training_operations(train.image_size, size, choice.augmentation.value_or(standard));
   pipeline.output = output_for(side);
-  pipeline.batch.size = 256;
-  train.learning_rate = 0.1;
+  pipeline.batch.size = kRateBatch;
+  train.learning_rate = default_rate(train.optimiser.name);
   train.label_smoothing = thumbnails ? 0.1 : 0;
   int batch = starting_batch(choice.device, train.image_size);
   if (recipe != nullptr) {
     apply_recipe(*recipe, settings);
+    scale_image_sizes(*recipe, settings.train);
     batch = recipe->batch;
   }
   if (!choice.model.empty()) train.model = choice.model;
@@ -432,6 +438,10 @@ ScalingRule scaling_rule(OptimiserName name) noexcept {
 double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule) {
   const double factor = static_cast<double>(new_batch) / batch;
   return rate * (rule == ScalingRule::kLinear ? factor : std::sqrt(factor));
+}
+
+double default_rate(OptimiserName name, int batch) {
+  return scaled_rate(default_rate(name), kRateBatch, batch, scaling_rule(name));
 }
 
 void set_batch(Settings& settings, int batch) {

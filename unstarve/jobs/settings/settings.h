@@ -64,11 +64,12 @@ struct SettingsFile {
                                               Faults& faults);
 
 // The section `train` of a settings file. Keys that it does not name, or that have a fault, have the values of
-// `defaults`; the form of the update then fits the optimiser.
+// `defaults`; the form of the update and, for batches of this size, the learning rate then fit the optimiser.
 [[nodiscard]] TrainSettings read_train_settings(const std::filesystem::path& path, const TrainSettings& defaults,
-                                                Faults& faults);
+                                                int batch, Faults& faults);
 
-// The split of CPUs that host.affinity requests for a network on the CPU; null: none. Throws as CpuSplit.
+// The split of CPUs that host.affinity requests for a network on the CPU; null: none. Without a number of operator
+// threads, the loader has one CPU. Throws as CpuSplit.
 [[nodiscard]] std::unique_ptr<CpuSplit> make_cpu_split(const Settings& settings);
 
 // Size of the first readable image with at most `max_pixels`. Throws Error(kInput) if none of the first 100 records is
@@ -112,6 +113,8 @@ template <>
 inline constexpr std::array<std::string_view, 2> kWords<ScalingRule>{"linear", "square root"};
 [[nodiscard]] ScalingRule scaling_rule(OptimiserName name) noexcept;
 [[nodiscard]] double scaled_rate(double rate, int batch, int new_batch, ScalingRule rule);
+// default_rate() of the optimiser for batches of this size.
+[[nodiscard]] double default_rate(OptimiserName name, int batch);
 // Sets the batch size and scales the learning rate by the rule of the optimiser.
 void set_batch(Settings& settings, int batch);
 

@@ -101,6 +101,17 @@ TEST_CASE("both kinds of spec give a pipeline; errors name the key") {
              Contains("a.yaml.train.image_size: line 3: found 3"));
 }
 
+TEST_CASE("a file with another optimiser and without a learning rate has the default of this optimiser") {
+  const auto rate = [](const std::string& keys) {
+    return settings_from_yaml("unstarve: 1\npipeline: {source: {path: p}, batch: {size: 64}}\n" + keys, "f.yaml")
+        .train.learning_rate;
+  };
+  CHECK(rate("train: {optimiser: {name: adamw}}\n") == Approx(0.0005));
+  CHECK(rate("train: {optimiser: {name: adamw}, learning_rate: 0.3}\n") == 0.3);
+  CHECK(rate("recipe: cifar-speed\ntrain: {optimiser: {name: lars}}\n") == Approx(0.25));
+  CHECK(rate("recipe: cifar-speed\n") == 1.5);
+}
+
 TEST_CASE("the training settings of a bare pipeline fit its output") {
   const auto data = open_dataset(kData);
   PipelineSpec spec;

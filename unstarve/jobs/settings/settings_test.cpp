@@ -193,6 +193,8 @@ TEST_CASE("the learning rate follows the batch by the rule of the optimiser") {
   CHECK(scaled_rate(0.1, 32, 128, ScalingRule::kLinear) == Approx(0.4));
   CHECK(scaled_rate(0.1, 32, 128, ScalingRule::kSquareRoot) == Approx(0.2));
   CHECK(scaled_rate(0.1, 64, 64, ScalingRule::kSquareRoot) == Approx(0.1));
+  CHECK(default_rate(OptimiserName::kSgd, 64) == Approx(0.025));
+  CHECK(default_rate(OptimiserName::kAdamw, 64) == Approx(0.0005));
   Settings settings;
   settings.pipeline.batch.size = 32;
   settings.train.learning_rate = 0.1;

@@ -1,5 +1,7 @@
 #include "unstarve/jobs/tensorboard/training_events.h"
 
+#include <utility>
+
 #include <vector>
 
 #include "unstarve/codecs/common/encode.h"
@@ -31,6 +33,14 @@ void TrainingEvents::update(const TrainHistory& history) {
     file_.scalar("val/loss", point.step, point.loss);
     if (point.accuracy_top5) file_.scalar("val/accuracy_top5", point.step, *point.accuracy_top5);
   }
+  latest_ = history;
+}
+
+void TrainingEvents::finish_early() {
+  if (latest_.points.empty()) return;
+  TrainHistory history = std::move(latest_);
+  history.steps = history.points.back().step;
+  finish(history);
 }
 
 void TrainingEvents::finish(const TrainHistory& history) {

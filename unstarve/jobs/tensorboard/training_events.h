@@ -21,9 +21,12 @@ class TrainingEvents {
   void update(const TrainHistory& history);
   // Writes the rest and the charts.
   void finish(const TrainHistory& history);
+  // The same for a run that ends early, from what update() received.
+  void finish_early();
 
  private:
   EventFile file_;
+  TrainHistory latest_;
   std::size_t points_ = 0;  // written
   std::size_t evaluations_ = 0;
 };
