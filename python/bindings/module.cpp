@@ -378,7 +378,7 @@ void bind_loader(nb::module_& m) {
              const GilRelease release;
              std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> list;
              for (const MemoryShare& share : loader.loader().memory())
-               list.emplace_back(share.who, share.bytes, share.most);
+               list.emplace_back(share.component, share.bytes, share.most);
              return list;
            })
       .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })
