@@ -130,16 +130,16 @@ def test_existing_scan_indexes_are_used_and_others_are_cached(world):
 
     close(world)  # the index of a folder is next to it
     first = index()
-    assert (first["made"], first["there"]) == (RECORDS, 0)
-    assert first["place"].startswith(str(world / "cache"))
-    assert index()["there"] == RECORDS
+    assert (first["built"], first["existing"]) == (RECORDS, 0)
+    assert first["file"].startswith(str(world / "cache"))
+    assert index()["existing"] == RECORDS
     world.chmod(0o755)
     shutil.rmtree(world / "cache" / "unstarve")
     subprocess.run([os.environ["UNSTARVE"], "index", world / "src"], check=True, stdout=subprocess.DEVNULL)
     close(world)
     sidecar = index()
-    assert (sidecar["made"], sidecar["there"]) == (0, RECORDS)
-    assert Path(sidecar["place"]).parent == world
+    assert (sidecar["built"], sidecar["existing"]) == (0, RECORDS)
+    assert Path(sidecar["file"]).parent == world
     assert files_below(world / "cache") == []
     # A rebuilt index would have no location, with a warning.
     first, second = sorted((world / "src").rglob("*.jpg"))[:2]
