@@ -146,7 +146,7 @@ def test_existing_scan_indexes_are_used_and_others_are_cached(world):
     shutil.copy(first, second)
     done = as_reader("index", world / "src", "--json", cache=world / "cache")
     assert done.returncode == 3
-    assert f"{sidecar['place']}: not writable" in done.stderr
+    assert f"{sidecar['file']}: not writable" in done.stderr
 
 
 def test_the_records_are_those_of_the_files(world):
