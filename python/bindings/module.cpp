@@ -281,7 +281,6 @@ void bind_dataset(nb::module_& m) {
       .def("__len__", &Dataset::size)
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", &Dataset::classes)
-      .def_prop_ro("stored_bytes", &Dataset::stored_bytes)
       .def_prop_ro("notes", &Dataset::notes)
       .def_prop_ro("fields",
                    [](const Dataset& dataset) {
