@@ -14,6 +14,7 @@ import contextlib
 import itertools
 import json
 import os
+import statistics
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -125,7 +126,7 @@ def search(build, pipeline, path, seconds):
     def measure(execution, blocks):
         with start(build, pipeline, path, execution, min(0.5, seconds)) as child:
             side = Measured(child)
-            rate = compare.median([side.rate(seconds) for _ in range(blocks)])
+            rate = statistics.median([side.rate(seconds) for _ in range(blocks)])
             return {"execution": execution, "rate": round(rate, 1), "cpu_s": side.cpu_per_sample()}
 
     tried = []
@@ -150,8 +151,8 @@ def run(name, options):
             rates = compare.interleave((ours, peer), options.pairs, options.seconds)
             decided = own.check()
     ratio, low, high = compare.ratio_interval(*rates)
-    return {"name": f"autotune/{name}", "status": "measured", "ours": round(compare.median(rates[0]), 2),
-            "peer": round(compare.median(rates[1]), 2), "unit": "images/s", "ratio": round(ratio, 4),
+    return {"name": f"autotune/{name}", "status": "measured", "ours": round(statistics.median(rates[0]), 2),
+            "peer": round(statistics.median(rates[1]), 2), "unit": "images/s", "ratio": round(ratio, 4),
             "low": round(low, 4), "high": round(high, 4), "pairs": options.pairs, "seconds": options.seconds,
             "ours_cpu_us": round(ours.cpu_per_sample() * 1e6, 3), "peer_cpu_us": round(peer.cpu_per_sample() * 1e6, 3),
             "settings": best, "decided": decided, "grid": tried, "warm_seconds": warm,

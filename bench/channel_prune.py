@@ -9,6 +9,7 @@ build/bench.jsonl like bench/run.py; the ratio is that of the rates, above 1: th
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -78,7 +79,7 @@ def main():
         for i in (0, 1) if pair % 2 else (1, 0):
             rates[i].append(sides[i](options.seconds))
     ratio, low, high = compare.ratio_interval(*rates)
-    ours, peer = (round(compare.median(of), 2) for of in rates)
+    ours, peer = (round(statistics.median(of), 2) for of in rates)
     record.append(options.build, {
         "name": "channel-prune-50", "status": "measured", "ours": ours, "peer": peer, "unit": "images/s",
         "ratio": round(ratio, 4), "low": round(low, 4), "high": round(high, 4), "pairs": len(rates[0]),

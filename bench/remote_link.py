@@ -11,6 +11,7 @@ import argparse
 import os
 import random
 import socket
+import statistics
 import sys
 import tempfile
 import threading
@@ -95,10 +96,10 @@ def main():
                                                              options.seconds)
                 statistics = ours.probe.statistics()
     ratio, low, high = compare.ratio_interval(ours_rates, peer_rates)
-    line = {"name": "remote-50ms/link", "status": "measured", "ours": round(compare.median(ours_rates), 2),
-            "peer": round(compare.median(peer_rates), 2), "unit": "MB/s", "ratio": round(ratio, 4),
+    line = {"name": "remote-50ms/link", "status": "measured", "ours": round(statistics.median(ours_rates), 2),
+            "peer": round(statistics.median(peer_rates), 2), "unit": "MB/s", "ratio": round(ratio, 4),
             "low": round(low, 4),
-            "high": round(high, 4), "of_link": round(compare.median(ours_rates) * 1e6 / LINK_BYTES_PER_SECOND, 4),
+            "high": round(high, 4), "of_link": round(statistics.median(ours_rates) * 1e6 / LINK_BYTES_PER_SECOND, 4),
             "ours_blocks": [round(rate, 1) for rate in ours_rates], "pairs": options.pairs,
             "seconds": options.seconds, "command": "bench/remote_link.py", "statistics": statistics, "machine": machine}
     record.append(options.build, line)

@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shlex
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -207,7 +208,7 @@ class Bench:
         except (setup.Unavailable, Failed) as failure:
             return line | {"status": "unavailable", "reason": str(failure)}
         ratio, low, high = compare.ratio_interval(ours_rates, peer_rates)
-        line |= {"ours": round(compare.median(ours_rates), 2), "peer": round(compare.median(peer_rates), 2),
+        line |= {"ours": round(statistics.median(ours_rates), 2), "peer": round(statistics.median(peer_rates), 2),
                  "ratio": round(ratio, 4), "low": round(low, 4), "high": round(high, 4), "pairs": len(ours_rates)}
         if comparison.name == "loader-overhead":
             line["overhead"] = round(1 - ratio, 4)  # 1 - bare time / pipeline time
@@ -237,8 +238,8 @@ def cpu_fields(ours, peer, batch):
     ours, peer: CPU seconds per sample, one per pair.
     """
     ratio, low, high = compare.ratio_interval(ours, peer)
-    return {"ours_cpu_ms": round(1e3 * batch * compare.median(ours), 3),
-            "peer_cpu_ms": round(1e3 * batch * compare.median(peer), 3),
+    return {"ours_cpu_ms": round(1e3 * batch * statistics.median(ours), 3),
+            "peer_cpu_ms": round(1e3 * batch * statistics.median(peer), 3),
             "cpu_ratio": round(ratio, 4), "cpu_low": round(low, 4), "cpu_high": round(high, 4)}
 
 

@@ -126,6 +126,28 @@ std::ptrdiff_t times_of(std::string_view name, const std::vector<std::string_vie
   return std::ranges::count_if(words, [&](std::string_view word) { return word.substr(0, word.find('=')) == name; });
 }
 
+// The problem of the command line, and the help to read. `rest`: words follow "--".
+std::string usage_error(const CLI::ParseError& error, const std::vector<std::string_view>& words,
+                        const std::vector<Binding>& bindings, bool rest) {
+  std::string wrong = unknown_name(words);
+  std::string source = "unstarve --help, or unstarve COMMAND --help";
+  for (const Binding& binding : bindings) {
+    if (!binding.app->parsed()) continue;
+    source = fmt::format("unstarve {} --help", binding.command->name);
+    for (const Option& option : binding.command->options)
+      if (wrong.empty() && error.get_name() == "ArgumentMismatch" &&
+          std::string_view(error.what()).starts_with(std::string(option.name) + ":"))
+        wrong = times_of(option.name, words) > 1
+                    ? fmt::format("{}: found it {} times; expected once", option.name, times_of(option.name, words))
+                    : fmt::format("{}: found no value; expected {}", option.name, option.value);
+  }
+  if (wrong.empty()) wrong = error.what();
+  for (const Binding& binding : bindings)
+    if (!rest && binding.app->parsed() && has_rest(*binding.command))
+      wrong += fmt::format("; put -- before another command: unstarve {} -- COMMAND", binding.command->name);
+  return fmt::format("{}\nRun {}.", wrong, source);
+}
+
 // What to do with a parsed command line; returns the exit code.
 using Use = std::function<int(const Command& command, const Arguments& arguments, const std::string& command_line)>;
 
@@ -157,23 +179,7 @@ int parse(int argc, char** argv, const Use& use) {
     help = output.str();
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
-    std::string wrong = unknown_name(words);
-    std::string source = "unstarve --help, or unstarve COMMAND --help";
-    for (const Binding& binding : bindings) {
-      if (!binding.app->parsed()) continue;
-      source = fmt::format("unstarve {} --help", binding.command->name);
-      for (const Option& option : binding.command->options)
-        if (wrong.empty() && error.get_name() == "ArgumentMismatch" &&
-            std::string_view(error.what()).starts_with(std::string(option.name) + ":"))
-          wrong = times_of(option.name, words) > 1
-                      ? fmt::format("{}: found it {} times; expected once", option.name, times_of(option.name, words))
-                      : fmt::format("{}: found no value; expected {}", option.name, option.value);
-    }
-    if (wrong.empty()) wrong = error.what();
-    for (const Binding& binding : bindings)
-      if (rest.empty() && binding.app->parsed() && has_rest(*binding.command))
-        wrong += fmt::format("; put -- before another command: unstarve {} -- COMMAND", binding.command->name);
-    return report_of_all(json, "argument", fmt::format("{}\nRun {}.", wrong, source), kWrongUsage);
+    return report_of_all(json, "argument", usage_error(error, words, bindings, !rest.empty()), kWrongUsage);
   }
 
   const Notices notices;

@@ -3,11 +3,12 @@
 
     tools/check_words.py [--comments] [--summary] [ROOT]
 
-Checked are Markdown files, string literals of C++ and JavaScript that hold prose (at least one blank), docstrings and
-prose strings of Python, the text of HTML, prose strings of shell, CMake and TOML files, and INI files. Of tests only
-the names are checked. With --comments, comments are checked too. The words and the accepted exceptions are in
-tools/words.txt. Prints `FILE:LINE: word -> suggestion` for each finding, or with --summary the number of findings per
-folder. Exit code: 0 nothing found, 1 findings, 2 a malformed word list or a folder outside of a git checkout.
+Checked are Markdown files, string literals of C++ and JavaScript that hold prose (at least one blank), strings of C++
+that begin a braced list or are an index, such as keys of JSON, docstrings and prose strings of Python, the text of
+HTML, prose strings of shell, CMake and TOML files, and INI files. Of tests only the names are checked. With --comments,
+comments are checked too. The words and the accepted exceptions are in tools/words.txt. Prints `FILE:LINE: word ->
+suggestion` for each finding, or with --summary the number of findings per folder. Exit code: 0 nothing found, 1
+findings, 2 a malformed word list or a folder outside of a git checkout.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ CPP_TOKEN = re.compile(
     r"|(?<![0-9A-Fa-f])'(?:[^'\\\n]|\\.)+'",
     re.DOTALL,
 )
+# {"key", value} or json["key"]; its words are separated by underscores.
+CPP_KEY = re.compile(r'[{\[]\s*"([a-z][a-z0-9_]*)"(?=\s*[,\]}])')
 # A comment at the begin of a word, or a string.
 HASH_TOKEN = re.compile(
     r"""(?P<comment>(?<!\S)#[^\n]*)|"(?P<double>(?:[^"\\]|\\.)*)"|'(?P<single>[^'\n]*)'""", re.DOTALL)
@@ -200,7 +203,11 @@ def prose_of(name: str, text: str, comments: bool) -> str:
         return of_tokens(text, JS_TOKEN, ("double", "single", "template"), comments)
     if name.endswith(".html"):
         return re.sub(r"<(script|style)\b.*?</\1>|<[^>]*>", lambda found: blank(found[0]), text, flags=re.DOTALL)
-    return of_tokens(text, CPP_TOKEN, ("raw", "text"), comments)
+    prose = of_tokens(text, CPP_TOKEN, ("raw", "text"), comments)
+    for found in CPP_KEY.finditer(text):
+        start, end = found.span(1)
+        prose = prose[:start] + found[1].replace("_", " ") + prose[end:]
+    return prose
 
 
 def findings(name: str, prose: str, rules: list[Rule], allowed: list[Allowed]) -> Iterator[tuple[int, str, str]]:

@@ -83,9 +83,6 @@ class PyDeviceOperations {
                     decoder_for(std::move(decoding), *device_)) {}
 
   // Height and width.
-  [[nodiscard]] std::pair<int, int> input_size(std::uint32_t epoch) const {
-    return sides(operations_.input_size(epoch));
-  }
   [[nodiscard]] std::pair<int, int> output_size(std::uint32_t epoch) const {
     return sides(operations_.output_size(epoch));
   }
@@ -147,7 +144,6 @@ void bind_device_operations(nb::module_& m) {
             new (self) PyDeviceOperations(spec, type, device, decoding != nullptr ? *decoding : DeviceDecoding());
           },
           "spec"_a, "type"_a, "device"_a, "decoding"_a.none() = nb::none())
-      .def("input_size", &PyDeviceOperations::input_size, "epoch"_a)
       .def("output_size", &PyDeviceOperations::output_size, "epoch"_a)
       .def_prop_ro("largest_output", &PyDeviceOperations::largest_output)
       .def("explain", &PyDeviceOperations::explain)

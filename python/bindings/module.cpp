@@ -281,7 +281,6 @@ void bind_dataset(nb::module_& m) {
       .def("__len__", &Dataset::size)
       .def_prop_ro("format", &Dataset::format)
       .def_prop_ro("classes", &Dataset::classes)
-      .def_prop_ro("stored_bytes", &Dataset::stored_bytes)
       .def_prop_ro("notes", &Dataset::notes)
       .def_prop_ro("fields",
                    [](const Dataset& dataset) {
@@ -378,7 +377,7 @@ void bind_loader(nb::module_& m) {
              const GilRelease release;
              std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t>> list;
              for (const MemoryShare& share : loader.loader().memory())
-               list.emplace_back(share.who, share.bytes, share.most);
+               list.emplace_back(share.component, share.bytes, share.most);
              return list;
            })
       .def("progress", [](PyLoader& loader) { return tuple_of(loader.loader().progress()); })

@@ -7,7 +7,7 @@ import math
 import operator
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -125,6 +125,16 @@ def check_normalisation(values: Any) -> tuple[list[float], list[float]]:
     checked = check_channels("normalize: mean", mean), check_channels("normalize: std", std)
     _core.check(json.dumps({"output": {"mean": checked[0], "std": checked[1]}}))
     return checked
+
+
+def check_state(state: object, version: int) -> None:
+    """Raises ArgumentError unless `state` is a mapping of this version, as state_dict() returns it."""
+    if not isinstance(state, Mapping):
+        raise ArgumentError(f"state: found {state!r}; expected the result of state_dict()")
+    if "version" not in state:
+        raise ArgumentError("state: found no version; expected the result of state_dict()")
+    if state["version"] != version:
+        raise ArgumentError(f"state: found version {state['version']!r}; expected {version}")
 
 
 def reject_repeated(step: str, what: str, value: object, by: str, expected: str = "it once") -> NoReturn:

@@ -38,7 +38,7 @@ with require_package("torch", "DataLoader"):
     from torch.utils.data import Dataset, IterDataPipe, MapDataPipe, Sampler
     from torch.utils.data.dataloader import _DatasetKind
 
-from unstarve.arguments import check_int
+from unstarve.arguments import check_int, check_state
 from unstarve.errors import ArgumentError
 from unstarve.loaders.representation import Rows, as_html, as_text, counted
 from unstarve.suggestions import suggesting_methods
@@ -170,12 +170,7 @@ class DataLoader(EpochLoader[_Sample]):
         Raises:
             ArgumentError: It does not fit this loader.
         """
-        if not isinstance(state, Mapping):
-            raise ArgumentError(f"state: found {state!r}; expected the result of state_dict()")
-        if "version" not in state:
-            raise ArgumentError("state: found no version; expected the result of state_dict()")
-        if state["version"] != STATE_VERSION:
-            raise ArgumentError(f"state: found version {state['version']!r}; expected {STATE_VERSION}")
+        check_state(state, STATE_VERSION)
         for key in ("begun", "generators", *(_LOOP_KEYS if state.get("begun") else ())):
             if key not in state:
                 raise ArgumentError(f"state: found no {key!r}; expected the result of state_dict()")

@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         print(f"{given.folder}: {whole['records']} records in {len(whole['shards'])} shards by {given.parts} parts")
     if not whole["complete"]:
-        print(f"unstarve.ray: {len(whole['shards'])} of {whole['shards_in_all']} shards exist", file=sys.stderr)
+        print(f"unstarve.ray: {len(whole['shards'])} of {whole['shards_total']} shards exist", file=sys.stderr)
         return 1
     return 0
 

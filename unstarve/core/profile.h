@@ -16,7 +16,7 @@ inline constexpr int kProfileVersion = 3;
 
 // One stage of the loader, summed over its worker threads.
 struct StageProfile {
-  std::string name;          // "read", "decode", "augment", "store", "wait"
+  std::string name;          // "read", "decode", "augment", "store", "read_ahead", "wait"
   std::int64_t samples = 0;  // samples that passed
   std::int64_t busy_ns = 0;  // thread time spent, estimated from the timed samples
   std::int64_t bytes = 0;    // output of the stage

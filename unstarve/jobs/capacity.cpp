@@ -248,7 +248,7 @@ CapacityResult run_capacity(const CapacityOptions& options, const Progress& prog
   result.search = search_capacity(result.estimate, result.most, result.demand.min_utilisation,
                                   [&](int accelerators) { return emulate(accelerators, options.ranks); });
   const int shown = std::max(1, result.search.fed);
-  if (options.ranks != 1 && shown > 1) result.utilisation_apart = emulate(shown, 1);
+  if (options.ranks != 1 && shown > 1) result.utilisation_independent = emulate(shown, 1);
 
   core_users.finish(result.figures);
   result.verdict = judge_capacity(result.figures, result.demand, result.search.fed, result.most);
@@ -291,9 +291,9 @@ std::string to_text(const CapacityResult& r) {
   for (const auto& [number, utilisation] : r.search.utilisation)
     row("emulated", fmt::format("{}: utilisation {:.1f} %{}", accelerators_text(number), 100 * utilisation,
                                 utilisation >= d.min_utilisation ? "" : ", too low"));
-  if (r.utilisation_apart > 0)
+  if (r.utilisation_independent > 0)
     row("", fmt::format("{} that do not wait for each other: {:.1f} %", accelerators_text(std::max(1, r.search.fed)),
-                        100 * r.utilisation_apart));
+                        100 * r.utilisation_independent));
   row("result", fmt::format("this host feeds {}{}{}", r.search.fed == r.most ? "at least " : "",
                             accelerators_text(r.search.fed), r.search.fed == r.most ? "; more were not emulated" : ""));
   row("limit", r.verdict.sentence);
@@ -344,12 +344,12 @@ std::string to_json(const CapacityResult& r) {
   json["most"] = r.most;
   json["fed"] = r.search.fed;
   json["utilisation"] = std::move(utilisation);
-  json["utilisation_apart"] =
-      r.utilisation_apart > 0 ? nlohmann::ordered_json(r.utilisation_apart) : nlohmann::ordered_json();
+  json["utilisation_independent"] =
+      r.utilisation_independent > 0 ? nlohmann::ordered_json(r.utilisation_independent) : nlohmann::ordered_json();
   json["emulations"] = nlohmann::json::array();
-  for (const auto& [accelerators, apart, use] : r.emulations) {
+  for (const auto& [accelerators, independent, use] : r.emulations) {
     json["emulations"].push_back({{"accelerators", accelerators},
-                                  {"apart", apart},
+                                  {"independent", independent},
                                   {"utilisation", use.utilisation},
                                   {"lowest", use.lowest},
                                   {"samples_per_s", use.samples_per_s},

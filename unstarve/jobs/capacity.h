@@ -39,8 +39,8 @@ struct CapacityOptions {
 
 struct EmulatedAccelerators {
   int accelerators = 0;
-  bool apart = false;  // they do not wait for each other, although those of the search do
-  AcceleratorUse use;  // times are nanoseconds since the measurement began
+  bool independent = false;  // they do not wait for each other, although those of the search do
+  AcceleratorUse use;        // times are nanoseconds since the measurement began
 };
 
 struct CapacityResult {
@@ -62,7 +62,7 @@ struct CapacityResult {
   int estimate = 0;
   int most = 0;  // the largest number that is emulated: that for which the memory suffices, up to 512
   CapacitySearch search;
-  double utilisation_apart = 0;  // of `fed`, or 1, accelerators that do not wait for each other; 0: not measured
+  double utilisation_independent = 0;  // of `fed`, or 1, accelerators that do not wait for each other; 0: not measured
   CapacityVerdict verdict;
   std::vector<WhatIf> what_if;                   // empty if threads, others or the quota are the limit
   std::string cores_needed;                      // for one accelerator more
@@ -82,9 +82,9 @@ struct CapacityResult {
 [[nodiscard]] std::string to_text(const CapacityResult& result);
 // One object: data, format, samples, accelerator, batch, step_s, min_utilisation, ranks, storage, storage_bytes_per_s,
 // cached, loader, loader_cores, usable_cores, other_cores, estimate, most, fed, utilisation (object: number of
-// accelerators to utilisation), utilisation_apart (null if not measured), emulations[] (accelerators, apart,
-// utilisation, lowest, samples_per_s, steps, computed_s, data_wait_s, job_wait_s), limit, verdict, cores_needed,
-// what_if[] (change, samples_per_s, fed, arithmetic), seconds.
+// accelerators to utilisation), utilisation_independent (null if not measured), emulations[] (accelerators,
+// independent, utilisation, lowest, samples_per_s, steps, computed_s, data_wait_s, job_wait_s), limit, verdict,
+// cores_needed, what_if[] (change, samples_per_s, fed, arithmetic), seconds.
 [[nodiscard]] std::string to_json(const CapacityResult& result);
 // Defined in capacity_report.cpp. `command`: the command line, shown in the report.
 [[nodiscard]] Recording recording_of(const CapacityResult& result, const std::string& command);

@@ -50,14 +50,14 @@ double seconds_between(std::int64_t begin_ns, std::int64_t end_ns) {
 // The emulation of as many accelerators as are fed, at least one; null: none.
 const EmulatedAccelerators* shown_emulation(const CapacityResult& r) {
   const auto found = std::ranges::find_if(r.emulations, [&](const EmulatedAccelerators& run) {
-    return run.accelerators == std::max(1, r.search.fed) && !run.apart;
+    return run.accelerators == std::max(1, r.search.fed) && !run.independent;
   });
   return found != r.emulations.end() && found->use.steps > 0 ? &*found : nullptr;
 }
 
 std::string name_of_emulation(const EmulatedAccelerators& run) {
   return fmt::format("{} accelerator{}{}", run.accelerators, run.accelerators == 1 ? "" : "s",
-                     run.apart ? " that do not wait for each other" : "");
+                     run.independent ? " that do not wait for each other" : "");
 }
 
 BarChart lost_by_accelerators(const EmulatedAccelerators& run) {
@@ -146,7 +146,7 @@ Recording recording_of(const CapacityResult& r, const std::string& command) {
   for (const EmulatedAccelerators& run : r.emulations) {
     const std::string process = fmt::format("emulation {}: {}", ++number, name_of_emulation(run));
     for (RecordedTrack& track : tracks_of(run, process)) recording.tracks.push_back(std::move(track));
-    if (run.apart) continue;
+    if (run.independent) continue;
     scalar("capacity/utilisation", run.accelerators, run.use.utilisation);
     scalar("capacity/lowest_utilisation", run.accelerators, run.use.lowest);
     scalar("capacity/samples_per_s", run.accelerators, run.use.samples_per_s);
@@ -176,9 +176,9 @@ Report report_of(const CapacityResult& r, const std::string& command) {
       fmt::format("{}: {} {} per step of {:.4g} ms, utilisation of at least {}. Data: {}, {} samples.", r.accelerator,
                   r.demand.batch, r.demand.batch == 1 ? "sample" : "samples", 1e3 * r.demand.step_s,
                   format_percent(r.demand.min_utilisation), r.format, r.samples));
-  if (r.utilisation_apart > 0) {
+  if (r.utilisation_independent > 0) {
     section.notes.push_back(fmt::format("Accelerators that do not wait for each other reach a utilisation of {}.",
-                                        format_percent(r.utilisation_apart)));
+                                        format_percent(r.utilisation_independent)));
   }
   if (const std::string note = sample_size_note(r); !note.empty()) section.notes.push_back(note + ".");
   if (r.cached) {
@@ -209,7 +209,7 @@ Report report_of(const CapacityResult& r, const std::string& command) {
                      true};
   std::vector<const EmulatedAccelerators*> together;
   for (const EmulatedAccelerators& run : r.emulations)
-    if (!run.apart) together.push_back(&run);
+    if (!run.independent) together.push_back(&run);
   std::ranges::stable_sort(together, {}, &EmulatedAccelerators::accelerators);
   for (const EmulatedAccelerators* const run : together) {
     table.rows.push_back({std::to_string(run->accelerators), format_percent(run->use.utilisation),

@@ -76,7 +76,7 @@ TEST_CASE("raw samples are read from files of any kind", "[capacity]") {
   CHECK(result.storage == result.figures.loader);
   CHECK(result.storage_bytes_per_s == Approx(result.storage * (64 << 10)).epsilon(0.5));
   CHECK(result.figures.storage == (result.cached ? 0 : result.storage));
-  CHECK(result.utilisation_apart == 0);  // none waits for another one anyway
+  CHECK(result.utilisation_independent == 0);  // none waits for another one anyway
   CHECK_THAT(to_text(result), Catch::Contains("a sample has 65"));
 }
 

@@ -10,6 +10,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/version.h"
+#include "unstarve/jobs/train.h"
 #include "unstarve/observe/machine.h"
 #include "unstarve/train/trainer.h"
 

@@ -13,9 +13,9 @@
 #include <filesystem>
 #include <string>
 
-#include "unstarve/jobs/train.h"
-
 namespace unstarve {
+
+struct TrainResult;
 
 // "NAME <MAIL>", or "" for empty fields, which have to be filled in before a submission. Throws Error(kArgument).
 struct DawnbenchAuthor {

@@ -168,6 +168,69 @@ void show_progress(const TrainHistory& history, const TrainPlan& plan, double ep
            std::max(by_time, by_steps));
 }
 
+// A trainer with the weights of the checkpoint or of --weights.
+struct StartedTrainer {
+  std::unique_ptr<Trainer> trainer;
+  TrainProgress done;
+  bool removes_channels = false;  // before the first step
+};
+
+StartedTrainer start_trainer(const TrainSettings& settings, const TrainOptions& options,
+                             const std::filesystem::path& resumed) {
+  const StartingFile start{resumed.empty() ? options.weights : resumed, !resumed.empty()};
+  StartedTrainer started{make_trainer(settings, options.ranks, start), {}, settings.prune.channels() && !start.resumes};
+  if (!resumed.empty()) started.done = restore_checkpoint(*started.trainer, resumed);
+  if (!options.weights.empty() && !started.removes_channels) load_starting_weights(*started.trainer, options.weights);
+  return started;
+}
+
+// What the first rank writes about the steps: --trace and --tensorboard.
+class StepOutputs {
+ public:
+  StepOutputs(const TrainOptions& options, std::int64_t start_step) {
+    if (!options.ranks.first()) return;
+    trace_file_ = options.trace;
+    if (!options.tensorboard.empty()) events_.emplace(options.tensorboard, start_step);
+  }
+
+  // `plan` must not be used after this object is destroyed.
+  void trace_steps(TrainPlan& plan) {
+    if (!trace_file_.empty()) plan.trace = [this](const TracedStep& step) { trace_.push_back(step); };
+  }
+  void update(const TrainHistory& history) {
+    if (events_) events_->update(history);
+  }
+  void finish(const TrainHistory& history) {
+    if (events_) events_->finish(history);
+    if (!trace_file_.empty()) write_file_atomically(trace_file_, step_trace(trace_));
+  }
+  // After an error: the charts up to the latest report.
+  void finish_early() {
+    if (events_) events_->finish_early();
+  }
+
+ private:
+  std::filesystem::path trace_file_;
+  std::vector<TracedStep> trace_;
+  std::optional<TrainingEvents> events_;
+};
+
+// Adds what follows from the history.
+void add_results(TrainResult& result, const TrainOptions& options, const ProgressiveRun& run,
+                 const ResumePosition& position, Trainer& trainer) {
+  result.epochs = position.epochs_at(result.history.steps);
+  for (const EvaluationPoint& point : result.history.evaluations)
+    result.evaluated_epochs.push_back(position.epochs_at(point.step));
+  result.phases = times_of(run.phases, result.history, position.epoch_steps);
+  result.effect = effect_of(result.phases, result.settings.train.image_size);
+  result.parameters = trainer.parameters();
+  result.macs = trainer.macs();
+  result.target = options.target;
+  result.price_per_hour = options.price_per_hour;
+  result.ranks = options.ranks.world;
+  result.exchange = trainer.exchange_times();
+}
+
 TrainResult train_rank(const TrainOptions& options, const Progress& progress, std::stop_token stop) {
   const std::int64_t begin_ns = steady_clock().now_ns();
   const auto [data, device, resumed] = open_run(options, stop);
@@ -185,12 +248,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     const CpuSplit::LoaderScope cpus(split.get());
     return std::make_unique<Loader>(spec, of, to, std::move(loading));
   };
-  const StartingFile start{resumed.empty() ? options.weights : resumed, !resumed.empty()};
-  const bool removes_channels = settings.train.prune.channels() && !start.resumes;
-  const auto trainer = make_trainer(settings.train, options.ranks, start);
-  TrainProgress done;
-  if (!resumed.empty()) done = restore_checkpoint(*trainer, resumed);
-  if (!options.weights.empty() && !removes_channels) load_starting_weights(*trainer, options.weights);
+  const auto [trainer, done, removes_channels] = start_trainer(settings.train, options, resumed);
   const ResumePosition position = resume_position_in(
       run.pipeline, *dataset, {choose_samples(run.pipeline, *dataset, 0), {}, run.shares}, done, resumed.string());
   const Consumer consumer = device->is_host() ? Consumer::kHost : Consumer::kNormalises;
@@ -205,13 +263,10 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   plan.normalisation = run.pipeline.output.normalisation;
   if (data.validation)
     set_validation(plan, validation_spec(settings, options.validation), data.validation, make_loader, consumer);
-  std::vector<TracedStep> trace;
-  const bool traces = !options.trace.empty() && options.ranks.first();
-  if (traces) plan.trace = [&](const TracedStep& step) { trace.push_back(step); };
-  std::optional<TrainingEvents> events;
-  if (!options.tensorboard.empty() && options.ranks.first()) events.emplace(options.tensorboard, plan.start_step);
+  StepOutputs outputs(options, plan.start_step);
+  outputs.trace_steps(plan);
   plan.report = [&](const TrainHistory& history) {
-    if (events) events->update(history);
+    outputs.update(history);
     if (progress && !history.points.empty())
       show_progress(history, plan, position.epochs_at(history.points.back().step), progress);
   };
@@ -235,27 +290,16 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   try {
     plan.stop = stop;
     result.history = run_training(*trainer, settings.train, source.batches(), plan);
-    if (events) events->finish(result.history);
-    if (traces) write_file_atomically(options.trace, step_trace(trace));
+    outputs.finish(result.history);
   } catch (...) {
-    if (events) events->finish_early();
+    outputs.finish_early();
     list_bad();
     throw;
   }
   list_bad();
-  result.epochs = position.epochs_at(result.history.steps);
-  for (const EvaluationPoint& point : result.history.evaluations)
-    result.evaluated_epochs.push_back(position.epochs_at(point.step));
-  result.phases = times_of(run.phases, result.history, position.epoch_steps);
-  result.effect = effect_of(result.phases, settings.train.image_size);
-  result.parameters = trainer->parameters();
-  result.macs = trainer->macs();
+  add_results(result, options, run, position, *trainer);
   const bool prunes = removes_channels || (settings.train.prune.any() && !settings.train.prune.channels());
   if (prunes && options.ranks.first()) result.pruning = trainer->pruning();
-  result.target = options.target;
-  result.price_per_hour = options.price_per_hour;
-  result.ranks = options.ranks.world;
-  result.exchange = trainer->exchange_times();
   result.resident = source.images();
   result.bad = source.bad_samples(1000);
   return result;

@@ -12,11 +12,12 @@ namespace unstarve {
 namespace {
 
 constexpr std::array<WriterFormat, 4> kWriterFormats = {{
-    {"tfrecord", ".tfrecord", "", make_tfrecord_writer},
-    {"webdataset", ".tar", "", make_webdataset_writer},
+    {"tfrecord", ".tfrecord", "", make_tfrecord_writer, [] { return make_tfrecord_format(); }},
+    {"webdataset", ".tar", "", make_webdataset_writer, [] { return webdataset_format(); }},
     {"parquet", ".parquet", "",
-     [](ByteSink& sink, const std::vector<std::string>& classes) { return make_parquet_writer(sink, classes); }},
-    {"recordio", ".rec", ".idx", make_recordio_writer},
+     [](ByteSink& sink, const std::vector<std::string>& classes) { return make_parquet_writer(sink, classes); },
+     [] { return std::shared_ptr<const RecordFormat>(); }},
+    {"recordio", ".rec", ".idx", make_recordio_writer, recordio_format},
 }};
 
 }  // namespace

@@ -69,12 +69,6 @@ std::string shard_of(const WriterFormat& format, const std::vector<Sample>& reco
   return sink.text;
 }
 
-std::shared_ptr<const RecordFormat> reader_of(const std::string& name) {
-  if (name == "tfrecord") return make_tfrecord_format();
-  if (name == "webdataset") return webdataset_format();
-  return recordio_format();
-}
-
 TEST_CASE("records are read as written") {
   const std::string name = GENERATE(as<std::string>{}, "tfrecord", "webdataset", "recordio");
   CAPTURE(name);
@@ -85,7 +79,7 @@ TEST_CASE("records are read as written") {
   folder.write(file, shard_of(format, records));
   RecordFilesOptions options;
   options.keep_index = false;
-  const RecordFiles data({{folder.str(file), nullptr}}, reader_of(name), options);
+  const RecordFiles data({{folder.str(file), nullptr}}, format.reader(), options);
   REQUIRE(data.size() == records.size());
   RecordBuffer record;
   for (std::uint64_t id = 0; id < data.size(); ++id) {
@@ -107,7 +101,7 @@ TEST_CASE("records without labels stay without labels") {
     folder.write("x", shard_of(find_writer_format(name), records));
     RecordFilesOptions options;
     options.keep_index = false;
-    const RecordFiles data({{folder.str("x"), nullptr}}, reader_of(name), options);
+    const RecordFiles data({{folder.str("x"), nullptr}}, find_writer_format(name).reader(), options);
     CHECK(data.size() == records.size());
     CHECK(data.field_index(FieldKind::kLabel) == -1);
   }

@@ -1,7 +1,6 @@
 #include "unstarve/train/progressive.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <iterator>
 #include <set>
@@ -79,15 +78,14 @@ std::vector<OpSpec> with_schedules(std::span<const OpSpec> operations, std::span
   return result;
 }
 
+// Precondition: `operation` follows no schedule.
 bool determines_scale(const OpSpec& operation) {
-  return operation.name == "random_resized_crop" || operation.name == "resize";
+  return operation.params.contains("size") && make_operation(operation)->resamples();
 }
 
-// Scales what is measured in pixels of the result.
+// Scales the parameters in pixels of the result, which have the same names in all operations.
 OpSpec scaled(OpSpec operation, double factor) {
-  static constexpr std::array<std::string_view, 5> kSized{"random_resized_crop", "resize", "center_crop", "pad_crop",
-                                                          "cutout"};
-  if (factor == 1 || std::ranges::find(kSized, operation.name) == kSized.end()) return operation;
+  if (factor == 1) return operation;
   for (const char* const name : {"size", "max_size", "padding"}) {
     const auto value = operation.params.find(name);
     if (value == operation.params.end()) continue;
@@ -136,7 +134,9 @@ std::vector<OpSpec> progressive_operations(std::span<const OpSpec> operations, c
   const bool resizes = any([&](const TrainPhase& phase) { return phase.values.image_size != full.image_size; });
   const bool weakens = any([&](const TrainPhase& phase) { return phase.values.augmentation != full.augmentation; });
   std::vector<OpSpec> all(operations.begin(), operations.end());
-  const bool appended = resizes && std::ranges::none_of(all, determines_scale);
+  const bool appended = resizes && std::ranges::none_of(all, [](const OpSpec& operation) {
+                          return determines_scale(at_epoch(operation, 0));
+                        });
   if (appended) {
     const double side = full.image_size;
     all.push_back({"resize", {{"size", {side, side}}}});

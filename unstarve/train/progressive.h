@@ -54,8 +54,8 @@ struct TrainPhase {
 [[nodiscard]] std::string to_text(const TrainPhase& phase);
 
 // The operations with a schedule (ops/schedule.h) of every parameter that changes.
-//   image size     sizes of crops and resizes are scaled; if there is no random_resized_crop or resize, a resize is
-//                  appended, which leaves images of the full size unchanged
+//   image size     the parameters `size`, `max_size` and `padding` of all operations are scaled; if no operation with a
+//                  `size` resamples, a resize is appended, which leaves images of the full size unchanged
 //   augmentation   at_strength()
 [[nodiscard]] std::vector<OpSpec> progressive_operations(std::span<const OpSpec> operations, const EpochValues& full,
                                                          std::span<const TrainPhase> phases);

@@ -104,6 +104,15 @@ TEST_CASE("sizes of crops follow the image size") {
   CHECK(to_text(crop[0].params) == " size={0: 128, 3: 160, 4: 176}");
 }
 
+TEST_CASE("the size of an added operation follows the image size") {
+  add_operation({"progressive_tile", "a crop", [](const OpParams& params) {
+                   return make_operation({"center_crop", params});
+                 }});
+  const auto operations =
+      progressive({{"resize", {{"size", {256}}}}, {"progressive_tile", {{"size", {224}}}}}, with_size(112, 224), 3);
+  CHECK(text_at(operations[1], 0) == "progressive_tile size=112");
+}
+
 TEST_CASE("thumbnails are resized after all operations") {
   const std::vector<OpSpec> given{{"pad_crop", {{"size", {32}}, {"padding", {4}}}}, {"horizontal_flip", {}}};
   const auto operations = progressive(given, with_size(16, 32), 4);

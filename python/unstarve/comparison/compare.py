@@ -61,10 +61,3 @@ def interleave(sides: Sequence[Side], rounds: int, seconds: float,
             rates[which].append(sides[which].rate(seconds))
         progress(number)
     return rates
-
-
-def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones."""
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -30,7 +31,7 @@ def measure(start: Callable[[Settings], Child], candidates: Iterable[Settings], 
         try:
             with start(settings) as child:
                 child.rate(seconds)
-                rate = compare.median([child.rate(seconds) for _ in range(blocks)])
+                rate = statistics.median([child.rate(seconds) for _ in range(blocks)])
         except Failed as failure:
             say(f"{settings}: {failure}")
             failures.append(str(failure))

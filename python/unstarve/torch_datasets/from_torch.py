@@ -28,6 +28,7 @@ from unstarve.arguments import (
     check_int,
     check_normalisation,
     check_shuffle_seed,
+    check_state,
     last_batch,
     rank_and_world,
     reject_repeated,
@@ -406,12 +407,7 @@ class DatasetLoader:
         Raises:
             ArgumentError: It is no such dict, or of another dataset or order.
         """
-        if not isinstance(state, Mapping):
-            raise ArgumentError(f"state: found {state!r}; expected the result of state_dict()")
-        if "version" not in state:
-            raise ArgumentError("state: found no version; expected the result of state_dict()")
-        if state["version"] != STATE_VERSION:
-            raise ArgumentError(f"state: found version {state['version']!r}; expected {STATE_VERSION}")
+        check_state(state, STATE_VERSION)
         for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", self._dataset_size)):
             if state.get(key) != mine:
                 raise ArgumentError(f"state: found {key} {state.get(key)!r}; expected {mine!r}, as in this loader")

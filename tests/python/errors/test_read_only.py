@@ -130,23 +130,23 @@ def test_existing_scan_indexes_are_used_and_others_are_cached(world):
 
     close(world)  # the index of a folder is next to it
     first = index()
-    assert (first["made"], first["there"]) == (RECORDS, 0)
-    assert first["place"].startswith(str(world / "cache"))
-    assert index()["there"] == RECORDS
+    assert (first["built"], first["existing"]) == (RECORDS, 0)
+    assert first["file"].startswith(str(world / "cache"))
+    assert index()["existing"] == RECORDS
     world.chmod(0o755)
     shutil.rmtree(world / "cache" / "unstarve")
     subprocess.run([os.environ["UNSTARVE"], "index", world / "src"], check=True, stdout=subprocess.DEVNULL)
     close(world)
     sidecar = index()
-    assert (sidecar["made"], sidecar["there"]) == (0, RECORDS)
-    assert Path(sidecar["place"]).parent == world
+    assert (sidecar["built"], sidecar["existing"]) == (0, RECORDS)
+    assert Path(sidecar["file"]).parent == world
     assert files_below(world / "cache") == []
     # A rebuilt index would have no location, with a warning.
     first, second = sorted((world / "src").rglob("*.jpg"))[:2]
     shutil.copy(first, second)
     done = as_reader("index", world / "src", "--json", cache=world / "cache")
     assert done.returncode == 3
-    assert f"{sidecar['place']}: not writable" in done.stderr
+    assert f"{sidecar['file']}: not writable" in done.stderr
 
 
 def test_the_records_are_those_of_the_files(world):

@@ -34,6 +34,13 @@ def test_strings_of_cpp_are_checked_across_adjacent_literals(tmp_path):
         1, ["a.cpp:3: beside -> next to", "a.cpp:4: at once -> concurrently"])
 
 
+def test_names_in_cpp_that_may_be_keys_of_json_are_checked(tmp_path):
+    text = 'json = {{"told", 1}, {"a_beside_b", {"x"}}};\njson["all_at_once"] = told["tell_x"];\nf("tells", x);\n'
+    assert check(tmp_path, {"a.cpp": text}) == (
+        1, ["a.cpp:1: beside -> next to", "a.cpp:1: told -> reports", "a.cpp:2: at once -> concurrently",
+            "a.cpp:2: tell -> reports"])
+
+
 def test_comments_are_checked_on_request(tmp_path):
     files = {"a.h": '// it tells\nchar c = \'"\';  // beside "x"\n', "b.py": "# it told\nx = 1\n"}
     assert check(tmp_path, files) == (0, [])

@@ -165,8 +165,9 @@ def test_the_trace_of_capacity_has_its_measurements(tmp_path):
     found = tracks(phases)
     assert {"loader alone", "storage alone"} <= set(found["capacity", "measurements"])
     for run in result["emulations"]:
+        of_run = f": {run['accelerators']} accelerator"
         mine = {track for process, track in found
-                if f": {run['accelerators']} accelerator" in process and process.endswith("other") == run["apart"]}
+                if of_run in process and process.endswith("other") == run["independent"]}
         assert mine == {f"accelerator {i + 1}" for i in range(min(run["accelerators"], 16))}
     assert {"compute"} <= set().union(*found.values())
 

@@ -16,14 +16,78 @@ Record read_as(const CuptiRecord* record) {
   return copy;
 }
 
+// Without device and lane.
 template <class Record>
-KernelLogEntry on_device(KernelLogKind kind, const Record& record) {
+KernelLogEntry in_time(KernelLogKind kind, const Record& record) {
   KernelLogEntry entry;
   entry.kind = kind;
-  entry.device = static_cast<std::uint8_t>(record.device);
   entry.begin_ns = static_cast<std::int64_t>(record.start);
   entry.end_ns = static_cast<std::int64_t>(record.end);
+  return entry;
+}
+
+template <class Record>
+KernelLogEntry on_device(KernelLogKind kind, const Record& record) {
+  KernelLogEntry entry = in_time(kind, record);
+  entry.device = static_cast<std::uint8_t>(record.device);
   entry.lane = std::uint64_t{record.context} << 32 | record.stream;
+  return entry;
+}
+
+KernelLogEntry entry_of(const CuptiMemcpyRecord& copy) {
+  constexpr std::uint8_t kToHost = 2, kArrayToHost = 4;
+  KernelLogEntry entry = on_device(KernelLogKind::kCopy, copy);
+  entry.detail = copy.copy_kind;
+  entry.memory = copy.copy_kind == kToHost || copy.copy_kind == kArrayToHost ? copy.destination : copy.source;
+  entry.value = copy.bytes;
+  return entry;
+}
+
+KernelLogEntry entry_of(const CuptiSynchronisationRecord& wait) {
+  KernelLogEntry entry = in_time(KernelLogKind::kSynchronisation, wait);
+  entry.detail = static_cast<std::uint8_t>(wait.type);
+  return entry;
+}
+
+KernelLogEntry entry_of(const CuptiOverheadRecord& overhead) {
+  KernelLogEntry entry = in_time(KernelLogKind::kOverhead, overhead);
+  entry.detail = static_cast<std::uint8_t>(overhead.overhead >> 16);
+  return entry;
+}
+
+KernelLogEntry entry_of(const CuptiMemoryRecord& memory) {
+  KernelLogEntry entry;
+  entry.kind = KernelLogKind::kMemory;
+  entry.detail = static_cast<std::uint8_t>(memory.operation);
+  entry.memory = static_cast<std::uint8_t>(memory.memory);
+  entry.device = static_cast<std::uint8_t>(memory.device);
+  entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(memory.time);
+  entry.value = memory.bytes;
+  entry.lane = memory.address;
+  return entry;
+}
+
+KernelLogEntry copy_of(const CuptiUnifiedMemoryRecord& unified) {
+  constexpr std::uint8_t kOnDevice = 8, kManaged = 5;  // of CUPTI's kinds of copies and memory; others are equal
+  const std::uint32_t counter = unified.counter;
+  KernelLogEntry entry = in_time(KernelLogKind::kCopy, unified);
+  entry.detail = counter == kCuptiUnifiedOnDevice ? kOnDevice : static_cast<std::uint8_t>(counter);
+  entry.memory = kManaged;
+  entry.device = static_cast<std::uint8_t>(counter == kCuptiUnifiedToDevice ? unified.destination : unified.source);
+  entry.lane = kUnifiedLane;
+  entry.value = unified.value;
+  return entry;
+}
+
+KernelLogEntry entry_of(const CuptiUnifiedMemoryRecord& unified) {
+  const std::uint32_t counter = unified.counter;
+  if (counter == kCuptiUnifiedToDevice || counter == kCuptiUnifiedToHost || counter == kCuptiUnifiedOnDevice)
+    return copy_of(unified);
+  KernelLogEntry entry = in_time(KernelLogKind::kUnified, unified);
+  entry.detail = static_cast<std::uint8_t>(counter);
+  entry.value = counter == kCuptiUnifiedGpuFault ? unified.value : 1;
+  const bool has_end = counter == kCuptiUnifiedGpuFault || counter == kCuptiUnifiedThrottling;
+  if (!has_end) entry.end_ns = entry.begin_ns;
   return entry;
 }
 
@@ -54,80 +118,26 @@ void RecordWriter::write(const CuptiRecord* record) {
       entry.name = number_of(kernel.name);
       break;
     }
-    case kCuptiMemcpy: {
-      const auto copy = read_as<CuptiMemcpyRecord>(record);
-      entry = on_device(KernelLogKind::kCopy, copy);
-      constexpr std::uint8_t kToHost = 2, kArrayToHost = 4;
-      entry.detail = copy.copy_kind;
-      entry.memory = copy.copy_kind == kToHost || copy.copy_kind == kArrayToHost ? copy.destination : copy.source;
-      entry.value = copy.bytes;
-      break;
-    }
+    case kCuptiMemcpy: entry = entry_of(read_as<CuptiMemcpyRecord>(record)); break;
     case kCuptiMemset: entry = on_device(KernelLogKind::kMemset, read_as<CuptiMemsetRecord>(record)); break;
-    case kCuptiSynchronisation: {
-      const auto wait = read_as<CuptiSynchronisationRecord>(record);
-      entry.kind = KernelLogKind::kSynchronisation;
-      entry.detail = static_cast<std::uint8_t>(wait.type);
-      entry.begin_ns = static_cast<std::int64_t>(wait.start);
-      entry.end_ns = static_cast<std::int64_t>(wait.end);
-      break;
-    }
+    case kCuptiSynchronisation: entry = entry_of(read_as<CuptiSynchronisationRecord>(record)); break;
     case kCuptiOverhead: {
       const auto overhead = read_as<CuptiOverheadRecord>(record);
       const std::uint32_t thread = overhead.id[1];
       if (overhead.object == kCuptiThread && own_id_ != 0 && (thread == own_self_ || thread == own_id_)) return;
-      entry.kind = KernelLogKind::kOverhead;
-      entry.detail = static_cast<std::uint8_t>(overhead.overhead >> 16);
-      entry.begin_ns = static_cast<std::int64_t>(overhead.start);
-      entry.end_ns = static_cast<std::int64_t>(overhead.end);
+      entry = entry_of(overhead);
       break;
     }
-    case kCuptiMemory: {
-      const auto memory = read_as<CuptiMemoryRecord>(record);
-      entry.kind = KernelLogKind::kMemory;
-      entry.detail = static_cast<std::uint8_t>(memory.operation);
-      entry.memory = static_cast<std::uint8_t>(memory.memory);
-      entry.device = static_cast<std::uint8_t>(memory.device);
-      entry.begin_ns = entry.end_ns = static_cast<std::int64_t>(memory.time);
-      entry.value = memory.bytes;
-      entry.lane = memory.address;
-      break;
-    }
-    case kCuptiUnifiedMemory: {
-      const auto unified = read_as<CuptiUnifiedMemoryRecord>(record);
-      const std::uint32_t counter = unified.counter;
-      entry.begin_ns = static_cast<std::int64_t>(unified.start);
-      entry.end_ns = static_cast<std::int64_t>(unified.end);
-      const bool copies =
-          counter == kCuptiUnifiedToDevice || counter == kCuptiUnifiedToHost || counter == kCuptiUnifiedOnDevice;
-      if (copies) {
-        constexpr std::uint8_t kOnDevice = 8, kManaged = 5;  // of CUPTI's kinds of copies and memory; others are equal
-        entry.kind = KernelLogKind::kCopy;
-        entry.detail = counter == kCuptiUnifiedOnDevice ? kOnDevice : static_cast<std::uint8_t>(counter);
-        entry.memory = kManaged;
-        entry.device =
-            static_cast<std::uint8_t>(counter == kCuptiUnifiedToDevice ? unified.destination : unified.source);
-        entry.lane = kUnifiedLane;
-        entry.value = unified.value;
-        break;
-      }
-      entry.kind = KernelLogKind::kUnified;
-      entry.detail = static_cast<std::uint8_t>(counter);
-      entry.value = counter == kCuptiUnifiedGpuFault ? unified.value : 1;
-      const bool has_end = counter == kCuptiUnifiedGpuFault || counter == kCuptiUnifiedThrottling;
-      if (!has_end) entry.end_ns = entry.begin_ns;
-      break;
-    }
+    case kCuptiMemory: entry = entry_of(read_as<CuptiMemoryRecord>(record)); break;
+    case kCuptiUnifiedMemory: entry = entry_of(read_as<CuptiUnifiedMemoryRecord>(record)); break;
     case kCuptiDriverCall:
     case kCuptiRuntimeCall: {
       const auto call = read_as<CuptiCallRecord>(record);
       const char* name = nullptr;
       if (cupti_.function_name == nullptr) return;
       (void)cupti_.function_name(call.kind == kCuptiDriverCall ? kCuptiDriver : kCuptiRuntime, call.function, &name);
-      entry.kind = KernelLogKind::kCall;
+      entry = in_time(KernelLogKind::kCall, call);
       entry.name = number_of(name);
-      entry.begin_ns = static_cast<std::int64_t>(call.start);
-      entry.end_ns = static_cast<std::int64_t>(call.end);
       entry.lane = call.thread;
       break;
     }

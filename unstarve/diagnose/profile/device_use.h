@@ -223,7 +223,7 @@ struct TraceUse {
   std::vector<CopyUse> copies;
   std::vector<NamedTime> kernels;    // most time first, at most kMostNames
   std::vector<NamedTime> operators;  // the same, by the time without the operators that they call
-  IdleGaps gaps;                     // this and the window are missing in JSON of earlier programs
+  IdleGaps gaps;
   TraceWindow window;
   MemoryUse memory;                       // of devices; missing in JSON if nothing changed
   MemoryUse pinned;                       // of the host; missing in JSON if nothing changed

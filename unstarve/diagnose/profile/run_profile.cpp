@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <initializer_list>
 
 #define JSON_DIAGNOSTICS 1  // errors name the path of the field; no other file shares these types
 #include <nlohmann/json.hpp>
@@ -179,47 +178,6 @@ void add_file_samples(FileSamples& sum, const FileSamples& samples) {
 
 namespace {
 
-// Earlier programs wrote the numbers of samples as "looks", and less of I/O and memory.
-void upgrade(nlohmann::json& json) {
-  const auto rename = [](nlohmann::json& object, const char* from, const char* to) {
-    if (object.is_object() && object.contains(from) && !object.contains(to)) object[to] = object.at(from);
-  };
-  const auto with = [](nlohmann::json& object, std::initializer_list<const char*> names, const nlohmann::json& value) {
-    if (!object.is_object()) return;
-    for (const char* const name : names) object.emplace(name, value);
-  };
-  const auto with_mutex_of = [&](nlohmann::json& thread) {
-    if (thread.is_object() && thread.contains("waits")) with(thread.at("waits"), {"mutex_s"}, 0);
-  };
-  if (json.contains("watching")) rename(json.at("watching"), "looks", "samples");
-  if (json.contains("machine")) with(json.at("machine"), {"sent_bytes_per_s", "memory_limit_bytes"}, 0);
-  if (json.contains("machine")) with(json.at("machine"), {"cores"}, nlohmann::json::array());
-  if (json.contains("trace") && json.at("trace").is_object() && json.at("trace").contains("arithmetic"))
-    with(json.at("trace").at("arithmetic"), {"misaligned_16"}, 0);
-  if (json.contains("trace") && json.at("trace").is_object() && json.at("trace").contains("runtime"))
-    with(json.at("trace").at("runtime"), {"module_loading_s"}, 0);
-  if (json.contains("timeline")) {
-    with(json.at("timeline"), {"read_bytes_per_s", "received_bytes_per_s", "sent_bytes_per_s", "major_faults_per_s"},
-         nlohmann::json::array());
-  }
-  for (const char* const list : {"processes", "steady"}) {
-    if (!json.contains(list) || !json.at(list).is_array()) continue;
-    for (nlohmann::json& process : json.at(list)) {
-      with(process, {"locked_bytes", "pinned_bytes", "main_system_s"}, 0);
-      with(process, {"has_openmp"}, false);
-      if (!process.is_object()) continue;
-      if (process.contains("main_thread")) with_mutex_of(process.at("main_thread"));
-      if (!process.contains("threads") || !process.at("threads").is_array()) continue;
-      for (nlohmann::json& thread : process.at("threads")) with_mutex_of(thread);
-    }
-  }
-  if (!json.contains("gpus") || !json.at("gpus").is_array()) return;
-  for (nlohmann::json& gpu : json.at("gpus")) {
-    rename(gpu, "looks", "samples");
-    rename(gpu, "busy_looks", "busy_samples");
-  }
-}
-
 std::vector<int> flushing_lines(const PythonStacks& stacks) {
   std::vector<int> indices;
   for (std::size_t i = 0; i < stacks.lines.size(); ++i)
@@ -276,7 +234,7 @@ namespace {
 
 TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   TraceUse trace = json.get<TraceUse>();
-  if (json.contains("gaps")) trace.gaps = json.at("gaps").get<IdleGaps>();
+  trace.gaps = json.at("gaps").get<IdleGaps>();
   if (json.contains("memory")) trace.memory = json.at("memory").get<MemoryUse>();
   if (json.contains("pinned")) trace.pinned = json.at("pinned").get<MemoryUse>();
   if (json.contains("unified")) trace.unified = json.at("unified").get<UnifiedMemoryUse>();
@@ -284,7 +242,6 @@ TraceUse trace_from(const nlohmann::json& json, const std::string& origin) {
   if (json.contains("arithmetic")) trace.arithmetic = json.at("arithmetic").get<ArithmeticUse>();
   if (json.contains("malformed")) trace.malformed = json.at("malformed").get<MalformedEvents>();
   if (json.contains("processes")) trace.processes = json.at("processes").get<std::vector<ProcessKernels>>();
-  if (!json.contains("window")) return trace;
   trace.window = json.at("window").get<TraceWindow>();
   const auto check = [&](const char* what, int index, std::size_t size) {
     if (index >= 0 && static_cast<std::size_t>(index) < size) return;
@@ -318,17 +275,15 @@ RunProfile run_profile_from_json(const std::string& text, const std::string& ori
   try {
     nlohmann::json json = nlohmann::json::parse(text);
     if (const int version = json.at("version").get<int>(); version != kRunProfileVersion) {
-      throw Error(ErrorKind::kInput,
-                  fmt::format("{}: found version {} of the profile; expected {}", origin, version, kRunProfileVersion));
+      throw Error(
+          ErrorKind::kInput,
+          fmt::format("read {}: found version {} of the profile; expected {}. Make the profile again, by unstarve "
+                      "watch, or by unstarve diagnose from the trace.",
+                      origin, version, kRunProfileVersion));
     }
-    upgrade(json);
     const nlohmann::json nothing = RunProfile();
     for (const char* const key : kOfWatching)
       if (json.contains(key) && json.at(key).is_null()) json[key] = nothing.at(key);
-    for (const char* const key : {"processes", "steady"})
-      if (const auto list = json.find(key); list != json.end() && list->is_array())
-        for (nlohmann::json& process : *list)
-          if (process.is_object()) process.emplace("file_samples", FileSamples());
     RunProfile profile = json.get<RunProfile>();
     for (const StackUse& stack : profile.stacks.stacks) {
       for (const int line : stack.lines) {

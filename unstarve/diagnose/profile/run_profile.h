@@ -21,12 +21,12 @@
 
 namespace unstarve {
 
-inline constexpr int kRunProfileVersion = 1;
+inline constexpr int kRunProfileVersion = 2;  // increased with each change of the fields
 
 // Seconds in system calls that block, estimated from samples. All are 0 if the process belongs to another user.
 struct ThreadWaits {
   double lock_s = 0;     // for another thread: locks, conditions, thread pools
-  double mutex_s = 0;    // the part of it for mutexes of C and C++; missing in JSON of earlier versions
+  double mutex_s = 0;    // the part of it for mutexes of C and C++
   double file_s = 0;     // reads and writes files, opens them
   double flush_s = 0;    // fsync
   double pipe_s = 0;     // for another process
@@ -85,7 +85,7 @@ struct ProcessUse {
   double run_delay_s = 0;
   double busiest_thread_s = 0;        // CPU time of its busiest thread
   double busiest_thread_begin_s = 0;  // when this thread was first seen
-  double main_system_s = 0;           // CPU time of its main thread in the kernel; 0 in JSON of earlier programs
+  double main_system_s = 0;           // CPU time of its main thread in the kernel
   double ended_children_s = 0;        // CPU time of children that have ended, including those that were never seen
   std::int64_t minor_faults = 0;
   std::int64_t major_faults = 0;
@@ -101,8 +101,8 @@ struct ProcessUse {
   std::map<int, ThreadLife> lives{};  // of threads that were alive when it was last seen, by id; not in JSON
   ThreadUse main_thread{};            // which has begun the program; also counted in `threads`
   std::vector<ThreadUse> threads{};   // most CPU time first
-  FileSamples file_samples{};         // missing in JSON of earlier versions
-  bool has_openmp = false;            // has loaded OpenMP or OpenBLAS: OMP_NUM_THREADS limits its operator threads
+  FileSamples file_samples{};
+  bool has_openmp = false;  // has loaded OpenMP or OpenBLAS: OMP_NUM_THREADS limits its operator threads
 };
 
 // One CPU of the affinity mask. Shares are of wall time, 0..1.
@@ -126,7 +126,7 @@ struct MachineUse {
   std::int64_t shm_bytes = 0;           // size of /dev/shm, as the program sees it
   std::int64_t shm_used_bytes = 0;      // at most
   std::int64_t memory_limit_bytes = 0;  // of its cgroups, which count /dev/shm; 0: none
-  std::vector<CoreUse> cores{};         // by number; missing in JSON of earlier versions
+  std::vector<CoreUse> cores{};         // by number
 };
 
 // How the program was watched.
@@ -181,7 +181,7 @@ struct RunProfile {
   Watching watching;
   MachineUse machine;
   std::vector<ProcessUse> processes;  // most CPU time first
-  // The same without the start of the run, see steady_part.h; empty: not known. Missing in JSON of earlier versions.
+  // The same without the start of the run, see steady_part.h; empty: not known, missing in JSON.
   double steady_from_s = 0;
   std::vector<ProcessUse> steady;
   RunTimeline timeline;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/jobs/compress/compress.h"
 #include "unstarve/jobs/inference/first_engine.h"
 #include "unstarve/observe/format.h"
 

@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "unstarve/jobs/common/json.h"
-#include "unstarve/jobs/compress/compress.h"
 
 namespace unstarve {
+
+struct CompressResult;
+struct CompressStep;
+struct EngineSettings;
 
 [[nodiscard]] std::string percent(double share);
 // "int8: 11 of 11 layers, limits by mse"

@@ -163,15 +163,15 @@ IndexResult run_index(const PipelineSpec& spec, int threads, const Progress& pro
 
 std::string to_json(const IndexResult& result) {
   const Json json = {{"data", result.data},
-                     {"place", result.file.string()},
+                     {"file", result.file.string()},
                      {"records", result.records},
                      {"all_records", result.all_records},
-                     {"made", result.built},
-                     {"there", result.existing},
+                     {"built", result.built},
+                     {"existing", result.existing},
                      {"without", result.without},
                      {"corrupt", result.corrupt},
                      {"first_corrupt", result.first_corrupt},
-                     {"bytes_made", result.bytes_built},
+                     {"bytes_built", result.bytes_built},
                      {"bytes_indexed", result.bytes_indexed},
                      {"bytes_read", result.bytes_read},
                      {"seconds", result.seconds}};

@@ -77,7 +77,7 @@ TEST_CASE("the first epoch uses the new indexes") {
   const IndexResult again = run_index(photos.spec());
   CHECK(again.built == 0);
   CHECK(again.existing == kImages);
-  CHECK(nlohmann::json::parse(to_json(again))["there"] == kImages);
+  CHECK(nlohmann::json::parse(to_json(again))["existing"] == kImages);
   CHECK_THAT(to_text(first), Contains("built      40, "));
 }
 

@@ -209,7 +209,7 @@ class Packing {
     for (const std::string& file : files) {
       if (std::optional<ShardEntry> entry = folder.finished(file)) result.manifest.shards.push_back(std::move(*entry));
     }
-    result.shards_in_all = files.size();
+    result.shards_total = files.size();
     result.excluded = plan_.excluded();
     result.exclude_entries = plan_.exclude_entries();
     result.seconds = std::chrono::duration<double>(PackClock::now() - start).count();

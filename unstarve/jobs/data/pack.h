@@ -50,7 +50,7 @@ struct PackResult {
   std::uint64_t bytes_made = 0;
   double seconds = 0;
   bool complete = false;  // all shards of all parts and the manifest exist
-  std::uint64_t shards_in_all = 0;
+  std::uint64_t shards_total = 0;
   std::uint64_t excluded = 0;
   std::uint64_t exclude_entries = 0;  // of the quarantine list; entries without a matching record are not in `excluded`
 };

@@ -37,7 +37,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
                {"scan_index_bytes", scan_index_bytes(manifest)},
                {"splits", splits_json(manifest)},
                {"shards", Json::array()},
-               {"shards_in_all", result.shards_in_all},
+               {"shards_total", result.shards_total},
                {"skipped", Json::array()},
                {"excluded", result.excluded},
                {"exclude_entries", result.exclude_entries},
@@ -74,7 +74,7 @@ std::string to_text(const PackResult& result, const std::filesystem::path& folde
     text += fmt::format("  indexes    of JPEG scans, {}\n", format_bytes(bytes));
   if (!result.complete) {
     text += fmt::format("  so far     {} of {} shards; the last part to finish writes the manifest\n",
-                        manifest.shards.size(), result.shards_in_all);
+                        manifest.shards.size(), result.shards_total);
   }
   if (result.exclude_entries > 0) {
     text += fmt::format("  excluded   {} records; {} entries in the list\n", result.excluded, result.exclude_entries);

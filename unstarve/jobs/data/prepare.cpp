@@ -66,7 +66,7 @@ std::string plan_of(const CatalogueEntry& entry, const PrepareOptions& options) 
   CatalogueEntry facts = entry;
   facts.archives = requested_archives(entry, options.only);
   Json plan = {{"unstarve_prepare", 1},
-               {"data_set", Json::parse(to_json(std::vector{facts}))["datasets"][0]},
+               {"dataset", Json::parse(to_json(std::vector{facts}))["datasets"][0]},
                {"only", options.only}};
   if (options.pack) plan["pack"] = plan_of_pack(*options.pack);
   return plan.dump(1) + "\n";

@@ -60,9 +60,9 @@ TEST_CASE("a name that is not UTF-8 survives writing and reading a quarantine li
   for (const BadSample& sample : bad) CHECK(excluded.contains(sample.location, keys));
   CHECK_FALSE(excluded.contains({.file = photos + "/caf\xe8/1.jpg"}, keys));
 
-  // A list of an earlier version, with only the readable name, is still accepted.
-  folder.write("old.jsonl", "{\"file\": \"" + photos + "/cat/1.jpg\", \"offset\": 0}");
-  CHECK(ExcludeList(folder.path() / "old.jsonl", keys).contains({.file = photos + "/cat/1.jpg"}, keys));
+  // A list with only the readable name is accepted.
+  folder.write("readable.jsonl", "{\"file\": \"" + photos + "/cat/1.jpg\", \"offset\": 0}");
+  CHECK(ExcludeList(folder.path() / "readable.jsonl", keys).contains({.file = photos + "/cat/1.jpg"}, keys));
   for (const char* const wrong : {"", "6", "6x", "+6", "636"}) {
     const nlohmann::ordered_json json = {{"file", "x"}, {"file_bytes", wrong}};
     CHECK_THROWS_WITH(quarantine_entry_from_json(json, "l"), Catch::Contains("\"file_bytes\" is not a name in hex"));

@@ -18,9 +18,6 @@
 #include "unstarve/jobs/pack/summed_file.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/forward_bytes.h"
-#include "unstarve/storage/formats/recordio/recordio.h"
-#include "unstarve/storage/formats/tfrecord/tfrecord.h"
-#include "unstarve/storage/formats/webdataset/webdataset.h"
 #include "unstarve/storage/index/packed_shards.h"
 #include "unstarve/storage/index/record_format.h"
 #include "unstarve/storage/open.h"
@@ -43,14 +40,6 @@ class Counting final : public RecordSink {
   std::uint64_t records = 0;
   std::string damage;
 };
-
-// Null for formats that have their own dataset class and no index files.
-std::shared_ptr<const RecordFormat> reader_of(const std::string& format) {
-  if (format == "tfrecord") return make_tfrecord_format();
-  if (format == "webdataset") return webdataset_format();
-  if (format == "recordio") return recordio_format();
-  return nullptr;
-}
 
 std::optional<std::string> wrong_sum(const SummedFile& file, const FileSum& sum) {
   if (file.sum() == sum.crc32c) return std::nullopt;
@@ -109,7 +98,7 @@ void note(const std::string& file, std::vector<WrongFile>& wrong, const Check& c
 
 std::vector<WrongFile> check_shard(const fs::path& folder, const std::string& format, const ShardEntry& entry) {
   std::vector<WrongFile> wrong;
-  const std::shared_ptr<const RecordFormat> reader = reader_of(format);
+  const std::shared_ptr<const RecordFormat> reader = find_writer_format(format).reader();
   note(entry.shard.file, wrong,
        [&] { return reader ? check_records(folder, *reader, entry) : check_table(folder, entry); });
   for (const FileSum* sidecar : {&entry.index, &entry.scan_index}) {

@@ -2,14 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <utility>
 #include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/pipeline/order/run_state.h"
 #include "unstarve/storage/dataset/data_identity.h"
-#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
@@ -32,15 +30,6 @@ EpochSteps steps_of_epochs(const Order& order) {
   return EpochSteps(static_cast<std::int64_t>(order.of_epoch(changing).batches_per_epoch()), std::move(first));
 }
 
-// After `steps` batches of all epochs.
-EpochPosition position_at(const EpochSteps& epochs, std::int64_t steps) {
-  const auto epoch = static_cast<std::int64_t>(std::floor(epochs.epochs_at(steps)));
-  EpochPosition position;
-  position.epoch = static_cast<std::uint32_t>(epoch);
-  position.batch = static_cast<std::uint64_t>(steps - epochs.before(epoch));
-  return position;
-}
-
 }  // namespace
 
 std::string ResumePosition::state(const RankProgress& progress) const {
@@ -50,6 +39,11 @@ std::string ResumePosition::state(const RankProgress& progress) const {
 
 ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset, OrderBasis basis,
                                   const TrainProgress& done, const std::string& checkpoint) {
+  if (done.data.empty() && done.step > 0)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("resume from {}: found {} steps but no position in the data; expected a checkpoint of "
+                            "unstarve train. Start a new run with these weights (--weights)",
+                            checkpoint, done.step));
   ResumePosition position{pipeline, std::move(basis), data_identity(dataset), {}, {}, 0};
   if (!done.data.empty()) {
     RunStart start = start_of(RunState(pipeline, position.basis.samples, position.data), done, checkpoint);
@@ -59,20 +53,6 @@ ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& d
   }
   const Order order(position.pipeline.order, position.pipeline.batch, position.basis);
   position.epoch_steps = steps_of_epochs(order);
-  if (done.data.empty() && done.step > 0) {
-    if (pipeline.execution.order == ExecutionOrder::kRelaxed)
-      throw Error(ErrorKind::kArgument,
-                  fmt::format("resume from {}: found {} steps but not the samples they used (written by an earlier "
-                              "version); relaxed order requires them. Use exact order",
-                              checkpoint, done.step));
-    emit_notice(
-        fmt::format("{} has no resume position in the data (written by an earlier version): continuing "
-                    "after {} batches of {}, which is correct if data, filters, seed, batch size and ranks are "
-                    "unchanged",
-                    checkpoint, done.step, pipeline.batch.size));
-    position.start = position_at(position.epoch_steps, done.step);
-    return position;
-  }
   const Order of_epoch = order.of_epoch(position.start.epoch);
   const auto left =
       static_cast<std::int64_t>(of_epoch.remaining(position.start.offset, position.start.used).batches_per_epoch());

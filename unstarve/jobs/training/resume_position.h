@@ -6,7 +6,7 @@
 // mixture weights.
 //
 // Threads: pure functions. Failure: Error(kArgument), which names the checkpoint, if it belongs to other data, another
-// seed or another order, or has no position for out-of-order delivery.
+// seed or another order, or has no position.
 
 #include <cstdint>
 #include <string>
@@ -37,9 +37,7 @@ struct ResumePosition {
 };
 
 // `basis`: samples that choose_samples() selects for `pipeline` and `dataset`, and shares of epochs. `done`: the
-// progress of `checkpoint`, whose name is for messages; step 0 without data: start at the beginning. A checkpoint of an
-// earlier version has only a step: the run continues after that many batches of the current size in exact order, and a
-// notice lists what must be unchanged.
+// progress of `checkpoint`, whose name is for messages; step 0 without data: start at the beginning.
 [[nodiscard]] ResumePosition resume_position_in(const PipelineSpec& pipeline, const Dataset& dataset, OrderBasis basis,
                                                 const TrainProgress& done, const std::string& checkpoint);
 

@@ -9,7 +9,6 @@
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
-#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
@@ -123,12 +122,6 @@ TEST_CASE("a run whose first epochs have a share of the samples resumes after ev
     for (std::int64_t next = step; next < std::min(step + 3, steps); ++next)
       CHECK(resumed.train(1) == batches[static_cast<std::size_t>(next)]);
   }
-  // A checkpoint of an earlier version has only the step.
-  std::vector<std::string> notices;
-  set_notice_sink([&](const std::string& text) { notices.push_back(text); });
-  CHECK(Run(spec, {4, ""}, shares).train(1) == batches[4]);
-  set_notice_sink({});
-  CHECK(notices.size() == 1);
 }
 
 TEST_CASE("a resume position of other data or another order is rejected with the name of the checkpoint") {
@@ -148,23 +141,13 @@ TEST_CASE("a resume position of other data or another order is rejected with the
              Contains("Continue with the data, seed, filters and order"));
 }
 
-TEST_CASE("a checkpoint of an earlier version continues after its steps, with a notice") {
-  std::vector<std::string> notices;
-  set_notice_sink([&](const std::string& text) { notices.push_back(text); });
-  const Run run(resume_spec(8), {17, ""});
-  set_notice_sink({});
-  CHECK(run.position.start == EpochPosition{1, 2, 0, {}});
-  CHECK(run.position.first_step == 0);
-  REQUIRE(notices.size() == 1);
-  CHECK_THAT(notices[0], Contains("a.safetensors has no resume position") && Contains("after 17 batches of 8"));
-  PipelineSpec relaxed = resume_spec(8);
-  relaxed.execution.order = ExecutionOrder::kRelaxed;
+TEST_CASE("a checkpoint without a position in the data is rejected") {
   CHECK_THAT(testing::error_message(
-                 [&] {
-                   Run(relaxed, {17, ""});
+                 [] {
+                   Run(resume_spec(8), {17, ""});
                  },
                  ErrorKind::kArgument),
-             Contains("Use exact order"));
+             Contains("resume from a.safetensors: found 17 steps but no position in the data; expected"));
 }
 
 }  // namespace unstarve

@@ -109,7 +109,7 @@ TEST_CASE("CPU time used by others does not lead to more threads than cores") {
 
 TEST_CASE("reads in flight follow Little's law up to the limit") {
   Profile profile = profile_of({.consumer_s = 0.256});
-  profile.stages.push_back({"ahead", 10'000, 200'000'000'000, 1'000'000'000, 10'000'000, 0});  // 20 ms each
+  profile.stages.push_back({"read_ahead", 10'000, 200'000'000'000, 1'000'000'000, 10'000'000, 0});  // 20 ms each
   profile.read_ahead = 64;
   const Choice slow = choose(profile, {.cores = 4, .max_read_ahead = 128});
   CHECK(slow.settings.read_ahead == 25);  // 1000 samples/s x 20 ms x 1.25
@@ -129,7 +129,7 @@ TEST_CASE("a fixed number of threads does not change, and reads in flight are au
   for (const double sleep_s : {0.0, 10 * kMs})
     for (const double consumer_s : {0.0, 0.05, 2.56}) {
       Profile profile = profile_of({.sleep_s = sleep_s, .consumer_s = consumer_s});
-      profile.stages.push_back({"ahead", 10'000, 200'000'000'000, 1'000'000'000, 10'000'000, 0});  // 20 ms each
+      profile.stages.push_back({"read_ahead", 10'000, 200'000'000'000, 1'000'000'000, 10'000'000, 0});  // 20 ms each
       profile.read_ahead = 64;
       const Choice choice = choose(profile, given);
       CHECK(choice.settings.threads == 5);
@@ -264,7 +264,7 @@ TEST_CASE("starting read-ahead never makes the consumer's step longer than more 
 
 TEST_CASE("a window without finished reads changes neither reads nor threads") {
   Profile profile = profile_of({.cpu_s = 1 * kMs, .sleep_s = 20 * kMs});
-  profile.read_ahead = 48;  // and no stage "ahead"
+  profile.read_ahead = 48;  // and no stage "read_ahead"
   const Choice choice = choose(profile, {.cores = 2, .max_read_ahead = 64});
   CHECK(choice.settings.read_ahead == 48);
   CHECK(choice.settings.threads == 2);
@@ -276,7 +276,7 @@ Profile with_readers(double read_ahead_s, double cpu_s, double awake, const Case
   Profile profile = profile_of(c);
   const std::int64_t n = profile.samples;
   const auto ns = [&](double s) { return std::llround(s * 1e9 * static_cast<double>(n)); };
-  profile.stages.push_back({"ahead", n, ns(read_ahead_s), n * 100'000, ns(cpu_s), 0, ns(read_ahead_s * awake)});
+  profile.stages.push_back({"read_ahead", n, ns(read_ahead_s), n * 100'000, ns(cpu_s), 0, ns(read_ahead_s * awake)});
   profile.read_ahead = 16;
   return profile;
 }

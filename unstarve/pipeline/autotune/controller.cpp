@@ -24,7 +24,7 @@ constexpr double kHoldS = 30;
 std::int64_t samples_of(const Profile& window) {
   std::int64_t samples = 0;
   for (const StageProfile& stage : window.stages)
-    if (stage.name != "wait" && stage.name != "ahead") samples = std::max(samples, stage.samples);
+    if (stage.name != "wait" && stage.name != "read_ahead") samples = std::max(samples, stage.samples);
   return samples;
 }
 

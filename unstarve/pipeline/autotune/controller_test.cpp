@@ -74,7 +74,7 @@ Profile ahead_window(double read_ahead_s, const Settings& settings) {
   const double rate = std::min(settings.threads / 2e-4, settings.read_ahead / read_ahead_s);
   const auto samples = static_cast<std::int64_t>(rate);
   profile.stages[0] = {"decode", samples, samples * 200'000, samples, samples * 200'000, 0};
-  profile.stages.push_back({"ahead", samples, std::llround(rate * read_ahead_s * 1e9), samples, 0, 0});
+  profile.stages.push_back({"read_ahead", samples, std::llround(rate * read_ahead_s * 1e9), samples, 0, 0});
   profile.read_ahead = settings.read_ahead;
   return profile;
 }

@@ -40,7 +40,7 @@ Load load_of(const Profile& profile) {
     const double mean = positive(static_cast<double>(stage.busy_ns)) / n * 1e-9;
     const double cpu = std::min(mean, positive(static_cast<double>(stage.cpu_ns)) / n * 1e-9);
     const double bytes = positive(static_cast<double>(stage.bytes)) / n;
-    if (stage.name == "ahead") {
+    if (stage.name == "read_ahead") {
       load.readers.latency_s = mean;
       load.readers.cpu_s = cpu;
       load.readers.sleep_s = std::max(0.0, mean - positive(static_cast<double>(stage.awake_ns)) / n * 1e-9);

@@ -39,7 +39,7 @@ TEST_CASE("a profile's stages become the load of one sample") {
 
   // Waiting for readers does not count for a worker.
   profile.run_delay_ns = 0;
-  profile.stages.push_back({"ahead", 100, 6'400'000'000, 20'000, 10'000'000});
+  profile.stages.push_back({"read_ahead", 100, 6'400'000'000, 20'000, 10'000'000});
   const Load ahead = load_of(profile);
   CHECK(ahead.sleep_s == Approx(0).margin(1e-9));
   CHECK(ahead.readers.latency_s == Approx(64e-3));

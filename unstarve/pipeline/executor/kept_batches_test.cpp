@@ -21,9 +21,9 @@ PipelineSpec cached_spec(CacheWhat what) {
   return spec;
 }
 
-MemoryShare share_of(const Loader& loader, const std::string& who) {
+MemoryShare share_of(const Loader& loader, const std::string& component) {
   for (const MemoryShare& share : loader.memory())
-    if (share.who == who) return share;
+    if (share.component == component) return share;
   return {};
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("reads in flight are tuned if the data benefit from them, and no bit c
   REQUIRE_FALSE(tuned.profile.tuning.empty());
   CHECK(tuned.profile.tuning[0].read_ahead == 32);
   const auto ahead = std::find_if(tuned.profile.stages.begin(), tuned.profile.stages.end(),
-                                  [](const StageProfile& stage) { return stage.name == "ahead"; });
+                                  [](const StageProfile& stage) { return stage.name == "read_ahead"; });
   REQUIRE(ahead != tuned.profile.stages.end());
   CHECK(ahead->samples == 800);
   CHECK(ahead->busy_ns >= 800 * 2'000'000LL);
@@ -80,7 +80,7 @@ TEST_CASE("read-ahead starts during a run whose reads wait, and no bit changes")
     const Profile profile = loader.profile();
     CHECK(profile.tuning.front().read_ahead == 0);
     const StageProfile& ahead = profile.stages[kAhead];
-    CHECK(ahead.name == "ahead");
+    CHECK(ahead.name == "read_ahead");
     CHECK(ahead.samples > 0);
     CHECK_THAT(loader.explain(), Contains("read-ahead starts because threads wait"));
     CHECK(loader.bad_count() == 2);

@@ -37,7 +37,7 @@ std::string path_reason(const ImageHeader& header, const DecodePlan& how) {
 
 std::string scale_reason(const Plan& plan, const ImageHeader& header, const DecodeHint& hint, const DecodePlan& how) {
   if (!can_reduce(header.encoding)) return fmt::format("{} is not reduced", to_string(header.encoding));
-  if (decode_step(plan)->reduction == Reduction::kNever) return "the pass scale_into_decode is not applied";
+  if (decode_step(plan)->reduction == Reduction::kNever) return "no pass permits a reduced scale";
   if (!is_within(hint.selected, header.size)) return "the selected region extends beyond the image";
   const std::string target = fmt::format("{} are resized to {}", text_of(hint.selected.size()), text_of(hint.target));
   if (how.reduction > 1) return fmt::format("{}, and 1/{} has as many pixels", target, how.reduction);
@@ -57,7 +57,7 @@ std::string part_reason(const Plan& plan, const ImageHeader& header, const Selec
   } else if (decode_step(plan)->region == DecodeRegion::kSelected && !is_within(selection.region, header.size)) {
     reason = "the whole image: the selected region extends beyond it";
   } else {
-    reason = "the whole image: the pass crop_into_decode is not applied";
+    reason = "the whole image: no pass selects a region";
   }
   if (how.path == DecodePath::kOwn) {
     const BaselinePlan& mcus = how.mcus;
@@ -70,7 +70,7 @@ std::string part_reason(const Plan& plan, const ImageHeader& header, const Selec
 
 std::string index_reason(const Plan& plan, const DecodePlan& how) {
   if (how.index) return "each MCU row is decoded from its last indexed position before the region; built where missing";
-  if (!uses_scan_index(plan)) return "the pass scan_index is not applied";
+  if (!uses_scan_index(plan)) return "no pass uses an index";
   if (how.path != DecodePath::kOwn) return "only our own JPEG decoder supports it";
   return "the whole image is decoded";
 }

@@ -45,7 +45,7 @@ TEST_CASE("the note on a baseline photograph contains rows and columns", "[pipel
   CHECK(photograph.note("path").value == "own JPEG decoder");
   CHECK(photograph.note("path").reason == "a baseline JPEG file, 4:2:0");
   CHECK(photograph.note("scale").value == "full");
-  CHECK_THAT(photograph.note("scale").reason, Equals("the pass scale_into_decode is not applied"));
+  CHECK_THAT(photograph.note("scale").reason, Equals("no pass permits a reduced scale"));
   CHECK(photograph.note("part").value == "96x96 at (252, 152) of 600x400");
   CHECK_THAT(
       photograph.note("part").reason,
@@ -83,12 +83,11 @@ TEST_CASE("notes name why a crop, an index or our decoder is not used", "[pipeli
   Photograph whole(centre_crop());
   whole.spec.passes["crop_into_decode"] = false;
   CHECK(whole.note("part").value == "600x400 at (0, 0) of 600x400");
-  CHECK_THAT(whole.note("part").reason,
-             Contains("the whole image: the pass crop_into_decode is not applied; rows 0 to 24"));
+  CHECK_THAT(whole.note("part").reason, Contains("the whole image: no pass selects a region; rows 0 to 24"));
   CHECK(whole.note("scan index").value == "no");
   Photograph unindexed(centre_crop());
   unindexed.spec.passes["scan_index"] = false;
-  CHECK_THAT(unindexed.note("scan index").reason, Equals("the pass scan_index is not applied"));
+  CHECK_THAT(unindexed.note("scan index").reason, Equals("no pass uses an index"));
   Photograph png(centre_crop(), true);
   png.spec.passes["scale_into_decode"] = true;
   CHECK(png.note("path").value == "libpng");

@@ -81,9 +81,9 @@ struct WorkerLoad {
 // One line: the limit and its parts; empty without a limit.
 [[nodiscard]] std::string explain(const MemoryPlan& plan);
 
-// The memory of one part at present.
+// The memory of one component at present.
 struct MemoryShare {
-  std::string who;          // "batches", "workers", "on the device", "larger images", "records read ahead", "cache"
+  std::string component;    // "batches", "workers", "on the device", "larger images", "records read ahead", "cache"
   std::uint64_t bytes = 0;  // workers, on the device: the reserved share
   std::uint64_t most = 0;   // 0: no limit
 };

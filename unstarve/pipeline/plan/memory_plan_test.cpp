@@ -86,7 +86,7 @@ TEST_CASE("a loader counts the values of its batches on the device") {
     CHECK(loader.execution().memory.device == kBytes);
     std::uint64_t reported = 0, most = 0;
     for (const MemoryShare& share : loader.memory()) {
-      if (share.who == "on the device") reported += share.bytes;
+      if (share.component == "on the device") reported += share.bytes;
       most += share.most;
     }
     CHECK(reported == kBytes);

@@ -96,7 +96,7 @@ class ReadAhead {
   std::condition_variable free_;   // for readers
   std::condition_variable ready_;  // for workers
   RecordRing ring_;
-  StageProfile profile_{"ahead"};
+  StageProfile profile_{"read_ahead"};
   bool closed_ = false;
   std::vector<std::jthread> threads_;  // last: joined before the rest is destroyed
 };

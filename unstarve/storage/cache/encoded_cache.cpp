@@ -41,11 +41,9 @@ class MemoryCache final : public EncodedCache {
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
     if (const Value* values = cached_[id].load(std::memory_order_acquire); values != nullptr && values != claimed()) {
-      hits_.fetch_add(1, std::memory_order_relaxed);
       record.values.assign(values, values + fields().size());
       return;
     }
-    misses_.fetch_add(1, std::memory_order_relaxed);
     inner_->read(id, record);
     if (!arena_.full()) store(id, record);
   }
@@ -60,7 +58,6 @@ class MemoryCache final : public EncodedCache {
         ++i;
         continue;
       }
-      misses_.fetch_add(end - i, std::memory_order_relaxed);
       inner_->read_many(ids.subspan(i, end - i), records.subspan(i, end - i));
       for (; i < end; ++i)
         if (!arena_.full()) store(ids[i], records[i]);
@@ -74,7 +71,7 @@ class MemoryCache final : public EncodedCache {
 
   [[nodiscard]] CacheCounts counts() const override {
     const RecordArena::Counts stored = arena_.counts();
-    return {hits_.load(), misses_.load(), stored.records, stored.bytes, stored.limit};
+    return {stored.records, stored.bytes, stored.limit};
   }
 
  private:
@@ -119,8 +116,6 @@ class MemoryCache final : public EncodedCache {
   const std::shared_ptr<const Dataset> inner_;
   mutable RecordArena arena_;
   mutable std::vector<std::atomic<const Value*>> cached_;
-  mutable std::atomic<std::uint64_t> hits_{0};
-  mutable std::atomic<std::uint64_t> misses_{0};
 };
 
 }  // namespace

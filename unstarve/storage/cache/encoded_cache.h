@@ -18,8 +18,6 @@
 namespace unstarve {
 
 struct CacheCounts {
-  std::uint64_t hits = 0;
-  std::uint64_t misses = 0;
   std::uint64_t records = 0;  // in the cache
   std::uint64_t bytes = 0;    // used of the budget
   std::uint64_t limit = 0;    // the budget

@@ -45,11 +45,9 @@ TEST_CASE("the encoded cache serves records from memory within its budget", "[st
   const testing::TemporaryFolder folder;
   const auto all = cached_folder(folder, 20, 1'000'000);
   const auto expected = testing::read_all(*all);
-  CHECK(all->counts().misses == 20);
   CHECK(all->counts().records == 20);
   std::filesystem::remove_all(folder.path());
   CHECK(testing::read_all(*all) == expected);  // only the cache is left
-  CHECK(all->counts().hits == 20);
 
   const auto some = cached_folder(folder, 20, 5'000);
   (void)testing::read_all(*some);
@@ -57,9 +55,18 @@ TEST_CASE("the encoded cache serves records from memory within its budget", "[st
   CHECK(some->counts().records < 20);
   CHECK(some->counts().bytes <= 5'000);
   const std::uint64_t cached = some->counts().records;
-  (void)testing::read_all(*some);
-  CHECK(some->counts().hits == cached);
-  CHECK(some->counts().records == cached);
+  std::filesystem::remove_all(folder.path());
+  std::uint64_t readable = 0;
+  RecordBuffer record;
+  for (std::uint64_t id = 0; id < some->size(); ++id) {
+    try {
+      some->read(id, record);
+      ++readable;
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kIo);
+    }
+  }
+  CHECK(readable == cached);
 }
 
 TEST_CASE("raw pixels are not cached as encoded records", "[storage]") {

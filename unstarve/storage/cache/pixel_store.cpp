@@ -33,11 +33,7 @@ class MappedStore final : public PixelStore {
   [[nodiscard]] std::optional<Stored> find(std::uint64_t id) const override {
     PixelEntry& entry = file_.entry(id);
     const std::uint64_t location = entry.location.load(std::memory_order_acquire);
-    if (location < PixelEntry::kFirst || !is_sound(id, entry, location - PixelEntry::kFirst)) {
-      misses_.fetch_add(1, std::memory_order_relaxed);
-      return std::nullopt;
-    }
-    hits_.fetch_add(1, std::memory_order_relaxed);
+    if (location < PixelEntry::kFirst || !is_sound(id, entry, location - PixelEntry::kFirst)) return std::nullopt;
     const auto width = static_cast<int>(entry.width);
     const PixelView view{file_.pixels() + (location - PixelEntry::kFirst),
                          width,
@@ -88,9 +84,7 @@ class MappedStore final : public PixelStore {
     entry.location.store(offset + PixelEntry::kFirst, std::memory_order_release);
   }
 
-  [[nodiscard]] CacheCounts counts() const override {
-    return {hits_.load(), misses_.load(), records_.load(), file_.used().load(), file_.limit()};
-  }
+  [[nodiscard]] CacheCounts counts() const override { return {records_.load(), file_.used().load(), file_.limit()}; }
 
   [[nodiscard]] std::string note() const override {
     std::lock_guard lock(mutex_);
@@ -139,8 +133,6 @@ class MappedStore final : public PixelStore {
   const std::shared_ptr<ByteBudget> room_;  // may be null
   mutable std::vector<std::atomic<std::uint8_t>> checked_;
   mutable std::atomic<bool> full_{false};
-  mutable std::atomic<std::uint64_t> hits_{0};
-  mutable std::atomic<std::uint64_t> misses_{0};
   mutable std::atomic<std::uint64_t> records_{0};
   mutable std::mutex mutex_;
   mutable std::string note_;
@@ -151,18 +143,14 @@ class NoStore final : public PixelStore {
  public:
   NoStore(std::uint64_t limit, std::string note) : limit_(limit), note_(std::move(note)) { emit_notice(note_); }
 
-  [[nodiscard]] std::optional<Stored> find(std::uint64_t) const override {
-    misses_.fetch_add(1, std::memory_order_relaxed);
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<Stored> find(std::uint64_t) const override { return std::nullopt; }
   void put(std::uint64_t, std::int64_t, const PixelView&) const override {}
-  [[nodiscard]] CacheCounts counts() const override { return {0, misses_.load(), 0, 0, limit_}; }
+  [[nodiscard]] CacheCounts counts() const override { return {0, 0, limit_}; }
   [[nodiscard]] std::string note() const override { return note_; }
 
  private:
   const std::uint64_t limit_;
   const std::string note_;
-  mutable std::atomic<std::uint64_t> misses_{0};
 };
 
 }  // namespace

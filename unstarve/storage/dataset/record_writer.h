@@ -20,6 +20,8 @@
 
 namespace unstarve {
 
+class RecordFormat;
+
 // Receives the bytes of a shard in order.
 class ByteSink {
  public:
@@ -70,6 +72,8 @@ struct WriterFormat {
   // Throws Error(kMissing), with what to install, if the format needs a component that this build lacks. `classes`: the
   // names of all classes, for formats that store them. The writer borrows `sink`.
   std::unique_ptr<RecordWriter> (*make)(ByteSink& sink, const std::vector<std::string>& classes);
+  // The format that finds the records of a shard; null if the format has its own dataset class and no index files.
+  std::shared_ptr<const RecordFormat> (*reader)();
 };
 
 }  // namespace unstarve
