@@ -12,7 +12,7 @@
 
 namespace unstarve::bench {
 
-// Float32, normalised, one loader thread per core of the job. Throws Error(kArgument) for an unknown job.
+// Float32, normalised, one worker thread per core of the job. Throws Error(kArgument) for an unknown job.
 [[nodiscard]] PipelineSpec pipeline_of(const Job& job);
 
 // Calls work(thread) on each of `threads` threads repeatedly until `seconds` have passed for that thread; work returns

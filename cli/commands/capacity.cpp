@@ -84,7 +84,7 @@ Command capacity_command() {
            {"--sample-bytes", "N", "as the workload", "size of a raw sample in bytes"},
            image_size_option(),
            config_option(),
-           {"--threads", "N", "all usable cores; for raw samples at least 16", "number of loader threads"},
+           {"--threads", "N", "all usable cores; for raw samples at least 16", "worker threads of the loader"},
            read_ahead_option(),
            order_option(),
            memory_limit_option(),

@@ -78,7 +78,7 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
 Command tune_command() {
   return {"tune",
           "Try optimisations one by one and keep those that help",
-          "Starts from plain settings: one loader thread and no prefetch; for a network also batch 32, float32, NCHW "
+          "Starts from plain settings: one worker thread and no prefetch; for a network also batch 32, float32, NCHW "
           "and default host settings; everything else as in the defaults or the spec. Tries optimisations one by one. "
           "Each is compared with the best settings so far in an interleaved A/B run, and kept only if the whole 95 % "
           "confidence interval of the ratio is above 1. At the end, the tuned settings are compared with the defaults, "

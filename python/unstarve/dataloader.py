@@ -149,7 +149,7 @@ class DataLoader(EpochLoader[_Sample]):
 
         A loader created alike continues exactly, with any number of workers for a map-style dataset: the state contains
         the states of the samplers' generators at the beginning of the epoch. For an iterable dataset, its state_dict or
-        that of its iterator is used; without one, the data are read again up to the position and discarded.
+        that of its iterator is used; without one, the data is read again up to the position and discarded.
 
         Raises:
             ArgumentError: in_order=False has no defined position.

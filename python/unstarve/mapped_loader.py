@@ -237,12 +237,12 @@ class _MapEngine:
         bad = batch.bad[0]
         reason = bad.reason if bad.location in bad.reason else f"{bad.location}: {bad.reason}"
         if world > 1:
-            raise InputError(f"every sample of epoch {epoch} batch {index} is bad, and it cannot be left out, since "
-                             f"each of {world} ranks must have equally many batches: take errors('replace'), or larger "
-                             f"batches; the first: {reason}")
+            raise InputError(f"every sample of epoch {epoch} batch {index} is bad; expected at least one good sample, "
+                             f"because each of {world} ranks must have equally many batches. Use errors: replace, or "
+                             f"larger batches. The first: {reason}")
         if last and self._omitted >= len(self._loader):
-            raise InputError(f"every sample of epoch {epoch} is bad, errors('skip') leaves nothing of it; the first of "
-                             f"its last batch: {reason}")
+            raise InputError(f"every sample of epoch {epoch} is bad, and errors: skip leaves none; the first of its "
+                             f"last batch: {reason}")
 
     def _count(self, batch: MappedBatch) -> None:
         self._tried += batch.tried

@@ -11,7 +11,7 @@ import pytest
 # Modules that tests import: datasets, functions and processes shared by subjects, and the servers of remote reading.
 sys.path[:0] = [str(Path(__file__).resolve().parent / folder) for folder in ("support", "remote")]
 
-# Indexes of test data are stored next to them, not in the user's cache folder; test_index_location.py tests both.
+# Indexes of test data are stored next to it, not in the user's cache folder; test_index_location.py tests both.
 os.environ["UNSTARVE_INDEX"] = "next_to_data"
 
 DATA = Path(os.environ.get("UNSTARVE_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))

@@ -63,7 +63,7 @@ ReportSection training() {
   s.ledger.title = "Training on cpu, resnet18 at 32 px";
   auto& all = s.ledger.entries;
   all.push_back(
-      entry("plain settings", "batch 32, float32, NCHW, one loader thread", Verdict::kBase, {32, 0.61, 273}, {}));
+      entry("plain settings", "batch 32, float32, NCHW, one worker thread", Verdict::kBase, {32, 0.61, 273}, {}));
   all.push_back(entry("batch size", "batch 32 -> 128", Verdict::kKept, {128, 0.94, 341}, {1.25, 1.22, 1.28, 8}));
   all.back().affects_learning = true;
   all.back().loss_before = 2.301;
@@ -78,7 +78,7 @@ ReportSection training() {
                       {1.06, 1.03, 1.09, 7}));
   all.push_back(absent("uint8 over the bus", "the device is the host: there is no bus to cross"));
   all.push_back(absent("pinned memory", "the device is the host: there is no copy to speed up"));
-  all.push_back(entry("loader threads", "1 -> 2", Verdict::kUndecided, {128, 0.64, 548}, {1.05, 0.94, 1.17, 4}));
+  all.push_back(entry("worker threads", "1 -> 2", Verdict::kUndecided, {128, 0.64, 548}, {1.05, 0.94, 1.17, 4}));
   all.back().reason = "time ran out after 4 of 6 pairs";
   all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, {128, 0.66, 614}, {1.18, 1.12, 1.24, 8}));
   all.push_back(entry("tuned settings", "", Verdict::kFinal, {128, 0.66, 614}, {2.25, 2.17, 2.33, 8}));
@@ -106,8 +106,8 @@ ReportSection feeding() {
   s.ledger.title = "Feeding emulated:h100-resnet50 from JPEG photographs";
   auto& all = s.ledger.entries;
   all.push_back(
-      entry("plain settings", "one loader thread, no prefetch, full decode", Verdict::kBase, {64, 0.21, 212}, {}));
-  all.push_back(entry("loader threads", "1 -> 2", Verdict::kKept, {64, 0.24, 418}, {1.97, 1.93, 2.01, 8}));
+      entry("plain settings", "one worker thread, no prefetch, full decode", Verdict::kBase, {64, 0.21, 212}, {}));
+  all.push_back(entry("worker threads", "1 -> 2", Verdict::kKept, {64, 0.24, 418}, {1.97, 1.93, 2.01, 8}));
   all.push_back(entry("prefetch depth", "0 -> 2 batches", Verdict::kKept, {64, 0.29, 447}, {1.07, 1.05, 1.09, 8}));
   all.push_back(
       entry("crop-only decoding", "whole image -> crop", Verdict::kKept, {64, 0.29, 803}, {1.80, 1.74, 1.86, 8}));

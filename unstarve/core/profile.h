@@ -71,7 +71,7 @@ struct Profile {
   int read_ahead = 0;              // (2) records in flight; 0: the worker threads read
   int batch_samples = 0;           // (2) in a full batch
   std::int64_t batch_bytes = 0;    // (2) pixels of a full batch
-  std::int64_t run_delay_ns = 0;   // (2) loader threads were ready to run but had no CPU
+  std::int64_t run_delay_ns = 0;   // (2) worker threads were ready to run but had no CPU
   ConsumerProfile consumer;        // (2)
   std::vector<TuningStep> tuning;  // (2) the latest decisions, in chronological order
   std::vector<StageProfile> stages;

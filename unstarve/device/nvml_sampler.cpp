@@ -43,7 +43,7 @@ std::vector<GpuLook> NvmlSampler::look() {
 GpuLook NvmlSampler::look_at(Gpu& gpu) const {
   GpuLook look;
   if (gpu.handle == nullptr) {
-    look.failure = "it is lost, or of another user";
+    look.failure = "the GPU is lost, or another user's";
     return look;
   }
   NvmlUtilisation utilisation{};

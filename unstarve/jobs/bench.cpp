@@ -170,7 +170,7 @@ class BenchRun {
     result_.settings.pipeline.execution.threads = rig_->loader().threads();
     result_.target = options.target;
     result_.nominal_step_ns = rig_->nominal_step_ns();
-    result_.stages.name = "busy loader threads by stage";
+    result_.stages.name = "busy worker threads by stage";
   }
 
   void first_step() {

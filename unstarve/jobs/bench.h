@@ -59,7 +59,7 @@ struct BenchResult {
   Profile profile;                   // of the joint runs
   std::vector<RecordedSpan> spans;   // of the parts, with their rates; seconds since warming up began
   std::vector<StepParts> steps;      // of the joint runs; begin_ns is relative, too
-  RecordedCounter stages;            // loader threads that are busy with each stage, in the joint runs
+  RecordedCounter stages;            // worker threads that are busy with each stage, in the joint runs
 };
 
 inline constexpr std::size_t kMostListedSteps = 5000;

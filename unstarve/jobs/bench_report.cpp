@@ -106,7 +106,7 @@ std::vector<ReportFinding> findings_of(const BenchResult& r) {
                      : *loss.change != 0     ? loss.change
                      : r.verdict.bottleneck == Bottleneck::kStorage
                          ? "increase execution.read_ahead, pack the files (unstarve pack), or cache them (cache.what)"
-                         : "try all optimisations of the loader on these data: unstarve tune";
+                         : "try all optimisations of the loader on this data: unstarve tune";
     finding.gain = fmt::format("at most {:.2f} times the rate", 1 / std::max(1 - loss.share, 0.01));
     findings.push_back(std::move(finding));
   }
@@ -140,7 +140,7 @@ CurveChart parts_over_time(const BenchResult& r) {
 }
 
 CurveChart stages_over_time(const RecordedCounter& stages) {
-  CurveChart chart = time_chart("Busy loader threads by stage, all together", CurveUnit::kNumber);
+  CurveChart chart = time_chart("Busy worker threads by stage, all together", CurveUnit::kNumber);
   for (std::size_t part = 0; part < stages.parts.size(); ++part) {
     Curve curve;
     curve.name = stages.parts[part];

@@ -307,7 +307,7 @@ std::string to_text(const CapacityResult& r) {
   if (const std::string note = sample_size_note(r); !note.empty()) row("note", note);
   if (r.cached) {
     row("note",
-        fmt::format("the data are in the page cache or generated, so no disk was measured; to measure it, use data "
+        fmt::format("the data is in the page cache or generated, so no disk was measured; to measure it, use data "
                     "larger than the memory, {}",
                     format_bytes(r.memory_bytes)));
   }

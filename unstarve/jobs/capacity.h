@@ -8,7 +8,7 @@
 // bytes: no other work is done on them, so that the result is the number that the storage can feed.
 //
 // Time:    about `seconds`, at least five steps of the accelerator for each number that is tried.
-// Threads: one caller. Failure: as Loader; Error(kArgument) if the data have no samples of the workload's kind.
+// Threads: one caller. Failure: as Loader; Error(kArgument) if the data has no samples of the workload's kind.
 
 #include <cstdint>
 #include <map>
@@ -57,7 +57,7 @@ struct CapacityResult {
   BenchFigures figures;  // storage (0 if cached), loader, cores and stages
   double storage = 0;    // samples/s of reading alone
   double storage_bytes_per_s = 0;
-  bool cached = false;  // reads hardly wait: the data are in the page cache, or generated
+  bool cached = false;  // reads hardly wait: the data is in the page cache, or generated
   int storage_threads = 1;
   int estimate = 0;
   int most = 0;  // the largest number that is emulated: that for which the memory suffices, up to 512

@@ -183,7 +183,7 @@ Report report_of(const CapacityResult& r, const std::string& command) {
   if (const std::string note = sample_size_note(r); !note.empty()) section.notes.push_back(note + ".");
   if (r.cached) {
     section.notes.emplace_back(
-        "The data are in the page cache or generated, so no disk was measured. To measure it, use data larger than the "
+        "The data is in the page cache or generated, so no disk was measured. To measure it, use data larger than the "
         "memory.");
   }
   if (!r.cores_needed.empty()) section.notes.push_back("Cores for one accelerator more: " + r.cores_needed + ".");

@@ -114,7 +114,7 @@ TEST_CASE("samples that are not images need --raw", "[capacity]") {
   CHECK_FALSE(is_image_workload("v100", "bert"));
 }
 
-TEST_CASE("text states that no disk was measured if the data were cached", "[capacity]") {
+TEST_CASE("text states that no disk was measured if the data was cached", "[capacity]") {
   CapacityResult result;
   result.memory_bytes = std::uint64_t{64} << 30;
   result.cached = true;

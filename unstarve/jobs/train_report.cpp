@@ -244,7 +244,7 @@ CurveSection progressive_section(const TrainResult& r) {
 std::string to_text(const TrainResult& r) {
   const TrainHistory& h = r.history;
   std::string text =
-      fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} images/s, waiting {:.1f} %\n",
+      fmt::format("{} on {}: {:.1f} epochs, {} steps of {} in {:.0f} s, {:.0f} images/s, {:.1f} % waiting for data\n",
                   r.settings.train.model, r.settings.train.device, r.epochs, h.steps, r.settings.pipeline.batch.size,
                   h.seconds, static_cast<double>(h.samples) / h.seconds, 100 * h.wait_seconds / h.seconds);
   if (r.ranks > 1) {

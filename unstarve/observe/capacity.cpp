@@ -118,7 +118,7 @@ CapacityVerdict judge_capacity(const BenchFigures& figures, const CapacityDemand
     const std::string disturbed = others.empty() ? "" : "; " + others + " meanwhile, so rates may be too low";
     return {CapacityLimit::kCpu, "the CPU: " + share + cores + disturbed};
   }
-  return {CapacityLimit::kThreads, "the number of loader threads: " + share + "only " + cores + "; use more threads"};
+  return {CapacityLimit::kThreads, "the number of worker threads: " + share + "only " + cores + "; use more threads"};
 }
 
 std::vector<WhatIf> what_if(const BenchFigures& figures, const CapacityDemand& demand) {

@@ -18,7 +18,7 @@ namespace unstarve {
 struct Profile;
 
 struct StepModel {
-  double load_cpu_s = 0;     // CPU time of all loader threads per batch
+  double load_cpu_s = 0;     // CPU time of all worker threads per batch
   double load_wait_s = 0;    // further time of these threads: for the storage
   int threads = 1;           // of the loader
   int prefetch = 0;          // batches

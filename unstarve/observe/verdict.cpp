@@ -77,7 +77,7 @@ std::string loader_sentence(const BenchFigures& f, double next) {
     if (f.usable_cores > 0) text += fmt::format(" ({} usable)", f.usable_cores);
     if (known(f.loader_cores) && f.usable_cores > 0 && !cores_are_busy(f)) {
       text += fmt::format("; only {:.1f} are busy", f.loader_cores);
-      if (other_users(f).empty() && quota_stops(f).empty()) text += ": increase the number of loader threads";
+      if (other_users(f).empty() && quota_stops(f).empty()) text += ": increase the number of worker threads";
     }
   }
   return text;
@@ -108,7 +108,7 @@ std::string contention_sentence(const BenchFigures& f, double slowest, double se
   if (f.together <= serial * kSerialMargin && f.data_wait >= kSerialWait) {
     text += "; they run one after the other: enable prefetch, or give each part its own cores";
   } else {
-    text += "; they compete for cores or memory: try fewer loader threads";
+    text += "; they compete for cores or memory: try fewer worker threads";
   }
   if (!known(f.data_wait)) return text;
   return text + fmt::format(" ({} of the time is spent waiting for data)", format_percent(f.data_wait));

@@ -62,14 +62,14 @@ TEST_CASE("loader-bound: the sentence names the slowest stage and the number of 
   CHECK(contains(v.sentence, "decode takes 71 % of its time"));  // waiting is not work
   CHECK(contains(v.sentence, "can feed 0.66 such devices"));
   CHECK(contains(v.sentence, "about 3 cores would be needed for one (2 usable)"));
-  CHECK_FALSE(contains(v.sentence, "loader threads"));
+  CHECK_FALSE(contains(v.sentence, "worker threads"));
 }
 
 TEST_CASE("loader-bound with idle cores: more threads are recommended", "[verdict]") {
   BenchFigures f = loader_bound();
   f.loader_cores = 1.0;
   f.usable_cores = 8;
-  CHECK(contains(judge_bench(f).sentence, "only 1.0 are busy: increase the number of loader threads"));
+  CHECK(contains(judge_bench(f).sentence, "only 1.0 are busy: increase the number of worker threads"));
 }
 
 TEST_CASE("a loader nearly as slow as reading alone is storage-bound, unless its cores are busy", "[verdict]") {
@@ -150,7 +150,7 @@ TEST_CASE("a loader that the CPU quota stops does not need more threads", "[verd
   f.loader_cores = 1.0;
   f.throttled_share = 0.4;
   CHECK(contains(judge_bench(f).sentence, "the CPU quota stopped threads in 40 % of its periods: raise the quota"));
-  CHECK_FALSE(contains(judge_bench(f).sentence, "loader threads"));
+  CHECK_FALSE(contains(judge_bench(f).sentence, "worker threads"));
   f.loader_cores = 1.96;  // all that the quota permits
   CHECK_FALSE(contains(judge_bench(f).sentence, "quota"));
   f = network_bound();

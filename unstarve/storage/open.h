@@ -34,7 +34,7 @@ namespace unstarve {
 //
 // `split`: "train", "test", ... or "" for all samples. A folder of split folders requires one, since its folders are
 // not classes; of shards, those with that word in their name are used. Throws Error(kArgument) for a split that the
-// data do not have or an invalid option.
+// data does not have or an invalid option.
 //
 // `labels`: the column, feature or member of the labels, as the option `label` after '#'; "none" reads no labels; "" is
 // the default of the format. Data without a usable label have no label field: see Dataset::missing_labels().

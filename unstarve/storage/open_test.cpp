@@ -189,7 +189,7 @@ TEST_CASE("options of generated datasets are checked") {
   check_rejected("sleepy", ErrorKind::kIo, "No such file or directory");
 }
 
-TEST_CASE("data that are left out or probably not intended are a notice") {
+TEST_CASE("data that is left out or probably not intended is a notice") {
   const auto notices = [](const std::string& path, const std::string& split = "") {
     std::string all;
     set_notice_sink([&](const std::string& text) { all += text + "\n"; });

@@ -80,8 +80,8 @@ SuggestedRate tenth_of_minimum(const RateSweep& sweep, const SmoothedLoss& lowes
     return {std::nullopt, fmt::format("no minimum: the smoothed loss is lowest at the end of the sweep, {:.3g}; "
                                       "raise --to",
                                       lowest.rate)};
-  return {lowest.rate / 10, fmt::format("a tenth of {:.3g}, where the smoothed loss is lowest ({:.3f}): at that rate "
-                                        "itself it begins to rise",
+  return {lowest.rate / 10, fmt::format("a tenth of {:.3g}, where the smoothed loss is lowest ({:.3f}); above that "
+                                        "rate the loss rises",
                                         lowest.rate, lowest.loss)};
 }
 
@@ -162,8 +162,8 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
     result.steepest.reason = fmt::format(
         "no suggestion: the smoothed loss falls most steeply at the last rates of the sweep, {:.3g}; raise --to", rate);
   } else {
-    result.steepest = {rate, fmt::format("the smoothed loss falls most steeply there, by {:.3f} for each tenfold rate, "
-                                         "on its way from {:.3f} to {:.3f}",
+    result.steepest = {rate, fmt::format("the smoothed loss falls most steeply there, by {:.3f} when the rate "
+                                         "grows tenfold; the loss falls from {:.3f} to {:.3f}",
                                          -*result.slope, before, smoothed[lowest].loss)};
   }
   return result;

@@ -26,7 +26,7 @@ SMALL_T = (12.706205, 4.302653, 3.182446, 2.776445, 2.570582, 2.446912)
 def student_t_975(degrees: int) -> float:
     """Table up to 6 degrees of freedom, then the Cornish-Fisher expansion (Abramowitz and Stegun 26.7.5)."""
     if degrees < 1:
-        raise ValueError(f"Student's t needs at least 1 degree of freedom, got {degrees}")
+        raise ValueError(f"Student's t: found {degrees} degrees of freedom; expected at least 1")
     if degrees <= len(SMALL_T):
         return SMALL_T[degrees - 1]
     z = 1.959963985

@@ -177,7 +177,7 @@ def test_copies_synchronisations_and_precision_of_a_gpu(tmp_path):
 
 
 def fallback_trace(operator, begin, length, size):
-    """12 steps in which data are copied to the host at 3 ms, and back at 8 ms."""
+    """12 steps in which data is copied to the host at 3 ms, and back at 8 ms."""
     gpu = Gpu()
     for step in range(12):
         at = 10_000 * step

@@ -122,8 +122,9 @@ CACHED_EPOCHS = """
 """
 
 
-@pytest.mark.parametrize("size, reason", [("1M", r"writing to it failed after \d+ bytes of pixels"),
-                                          (str(2 * os.sysconf("SC_PAGESIZE")), r"its entries need \d+ bytes")])
+@pytest.mark.parametrize("size, reason",
+                         [("1M", r"no more images: writing failed after \d+ bytes of pixels"),
+                          (str(2 * os.sysconf("SC_PAGESIZE")), r"no images: its entries need \d+ bytes")])
 def test_a_full_cache_of_pixels_changes_no_batch(source, disk, size, reason):
     def epochs(cache):
         done = small.run([sys.executable, "-c", textwrap.dedent(CACHED_EPOCHS), source, cache])
@@ -136,7 +137,7 @@ def test_a_full_cache_of_pixels_changes_no_batch(source, disk, size, reason):
     digests, report, explained, _ = epochs(small.path / "cache")
     assert digests == expected
     (notice,) = report
-    assert re.fullmatch(rf"the cache {small.path}/cache/\S+ takes no more: {reason}: No space left on device", notice)
+    assert re.fullmatch(rf"cache {small.path}/cache/\S+ stores {reason}: No space left on device", notice)
     assert notice in explained
     small.grow("50M")
     digests, report, _, kept = epochs(small.path / "cache")

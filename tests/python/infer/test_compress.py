@@ -229,7 +229,7 @@ def test_layers_return_to_float32_if_int8_loses_too_much(model, unlabelled, tmp_
     assert done.returncode == 0, done.stderr
     steps = {step["name"]: step for step in json.loads(done.stdout)["steps"]}
     assert steps["int8"]["state"] == "reverted"
-    assert "of accuracy; at most 30.00 % are allowed" in steps["int8"]["reason"]
+    assert "%; at most 30.00 % is allowed" in steps["int8"]["reason"]
     fewer = steps["int8 layers"]
     assert fewer["loss"]["share"] <= 0.3, fewer
     assert 1 <= int(fewer["change"].split(" of 11 layers")[0]) < 11

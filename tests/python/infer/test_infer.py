@@ -282,7 +282,7 @@ def test_a_crash_of_the_engine_is_named_and_the_run_continues(uninterrupted, tmp
     os.kill(children_of(process.pid)[0], signal.SIGSEGV)
     _, errors = process.communicate()
     assert process.returncode == 1
-    assert errors.strip() == ("unstarve: engine openvino: its process ended by signal 11 (SIGSEGV); expected an answer")
+    assert errors.strip() == "unstarve: engine openvino: its process ended by signal 11 (SIGSEGV); expected a response"
     assert result_of(model, SLOW, "--out", out, *COLUMNS, "--resume")["resumed"] > 0
     assert out.read_bytes() == whole
 
@@ -324,7 +324,7 @@ def test_memory_does_not_grow_with_the_number_of_samples(uninterrupted, tmp_path
         _, status, use = os.wait4(process.pid, 0)
         process.returncode = status
         assert status == 0
-        return use.ru_maxrss / 1e3 - images * 3 * 64 * 64 / 1e6  # MB; synthetic data are in memory
+        return use.ru_maxrss / 1e3 - images * 3 * 64 * 64 / 1e6  # MB; synthetic data is in memory
 
     small, large = peak(1000), peak(20000)
     assert large < small + 20, (small, large)
@@ -339,7 +339,7 @@ def test_an_engine_that_crashes_is_left_out_by_name(models, photographs, tmp_pat
     script.chmod(0o755)
     result = result_of(models / "photos.onnx", photographs, UNSTARVE_PYTHON=str(script))
     assert result["engine"] == "openvino"
-    reason = "engine onnxruntime: its process ended by signal 8 (SIGFPE); expected an answer"
+    reason = "engine onnxruntime: its process ended by signal 8 (SIGFPE); expected a response"
     assert result["left_out"] == [{"engine": "onnxruntime", "reason": reason}]
     assert error_of(models / "photos.onnx", photographs, "--engine", "onnxruntime", code=1,
                     UNSTARVE_PYTHON=str(script)) == f"unstarve: {reason}"
@@ -438,7 +438,7 @@ def test_class_counts_that_differ(photographs, tmp_path):
     few = resnet(tmp_path / "few.onnx", classes=10)
     assert error_of(few, photographs, *FIXED, code=3) == (
         f"unstarve: infer {few}: the model has 10 classes and the data 100; expected at most 10 classes. Pass the "
-        "model of these data, or a spec with source.labels: none")
+        "model of this data, or a spec with source.labels: none")
     assert result_of(few, unlabelled(photographs, tmp_path), *FIXED)["accuracy"] is None
     many = resnet(tmp_path / "many.onnx", classes=1000)
     done = run(many, photographs, *FIXED, "--json")

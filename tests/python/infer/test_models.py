@@ -205,7 +205,7 @@ def test_networks_on_which_the_engine_crashes_are_listed(tmp_path):
                UNSTARVE_PYTHON=crashing_python(tmp_path))
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    reason = "engine onnxruntime: its process ended by signal 8 (SIGFPE); expected an answer"
+    reason = "engine onnxruntime: its process ended by signal 8 (SIGFPE); expected a response"
     assert result["networks"] == [] and result["rejected"] == [{"network": "cifar_net", "weights": None,
                                                                 "reason": reason}]
 

@@ -57,14 +57,14 @@ def test_another_normalisation_of_a_spec_is_used_after_a_notice(checkpoint, tmp_
     data = spec(tmp_path / "data.yaml", {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]})
     result, errors = run("infer", checkpoint[2], data, "--engine", "onnxruntime")
     assert result["mean"] == [0.5, 0.5, 0.5]
-    assert ("images have the normalisation 0.5 0.5 0.5 0.5 0.5 0.5 of the spec; the model was trained with "
+    assert ("the spec normalises images with 0.5 0.5 0.5 0.5 0.5 0.5; the model was trained with "
             f"{TEXT}") in errors
 
 
 def test_export_has_the_same_notice(checkpoint, tmp_path):
     data = spec(tmp_path / "data.yaml", {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]})
     _, errors = run("export", checkpoint[1], "--int8", data, "--int8-images", "8", "--out", tmp_path / "int8.onnx")
-    assert "of the spec; the model was trained with" in errors
+    assert "the spec normalises images with 0.5" in errors
 
 
 def test_compress_uses_it_and_keeps_it(checkpoint, tmp_path):

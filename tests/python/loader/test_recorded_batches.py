@@ -1,6 +1,6 @@
 """Batches are bit-equal to those of earlier versions, recorded in tests/fixtures/recorded_batches.json.
 
-Every case is a pipeline over data that are equal byte for byte wherever the test runs. Its digest covers pixels, labels
+Every case is a pipeline over data that is equal byte for byte wherever the test runs. Its digest covers pixels, labels
 and sample ids of every batch, for 1, 2 and 8 threads, and again for a run that is resumed in the middle of an epoch.
 
     UNSTARVE=build/unstarve PYTHONPATH=build/python .venv/bin/python tests/python/loader/test_recorded_batches.py

@@ -99,4 +99,4 @@ def test_an_unusable_decoder_is_reported(unstarve):
 
 def test_the_loader_prefetches_from_a_remote_image_folder(unstarve):
     report = unstarve("explain", "s3://data/photos", "--batch", 2, "--verbose")
-    assert "records in flight, the data are on a cold disk or on a server" in report
+    assert "records in flight, the data is on a cold disk or on a server" in report

@@ -281,7 +281,7 @@ def test_bad_samples_are_skipped_or_replaced_and_listed(options):
         list(all_bad)
     with un.open(DATA).sequential().shard(4, 5).map(Faulty(4, "raise")).options(
             **options).errors("skip").batch(1) as ranked, pytest.raises(
-            un.errors.InputError, match="epoch 0 batch 0 is bad.*each of 5 ranks.*'replace'.*no 4 today"):
+            un.errors.InputError, match="epoch 0 batch 0 is bad.*each of 5 ranks.*errors: replace.*no 4 today"):
         list(ranked)
 
 

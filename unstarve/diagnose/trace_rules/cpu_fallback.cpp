@@ -32,7 +32,7 @@ std::optional<RunFinding> find_cpu_fallback(const TraceUse& trace) {
                 trace.fallback.seconds, 0.03);
   if (!finding) return std::nullopt;
   finding->evidence = fmt::format(
-      "{:.1f} times {}, data are copied to the host, and results back: {} in these copies; all accelerators are idle "
+      "{:.1f} times {}, data is copied to the host, and results back: {} in these copies; all accelerators are idle "
       "for {}; {}",
       rate_of(trace, static_cast<double>(trace.fallback.count)), rate_unit(trace),
       format_bytes(

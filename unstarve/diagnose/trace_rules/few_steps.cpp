@@ -118,11 +118,11 @@ std::optional<RunFinding> find_few_steps(const RunProfile& profile) {
 
 }  // namespace
 
-const Rule kFewSteps{"few-steps",
-                     "there are fewer than 5 steps after the first one, the profiler reports that it took 3 % of the "
-                     "time, or events were left out; or the mean steps of parts of a trace differ by 5 % and more "
-                     "than by chance; or the median steps of eighths of a watched run differ by half, and "
-                     "slowing-steps, growing-memory and other programs do not explain it",
-                     find_few_steps, false, false};
+const Rule kFewSteps{
+    "few-steps",
+    "one of: fewer than 5 steps after the first one; the profiler reports that it took 3 % of the time; events were "
+    "left out; the mean steps of parts of a trace differ by 5 % and more than by chance; the median steps of eighths "
+    "of a watched run differ by half, and slowing-steps, growing-memory and other programs do not explain it",
+    find_few_steps, false, false};
 
 }  // namespace unstarve

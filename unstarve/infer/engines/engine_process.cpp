@@ -72,7 +72,7 @@ struct EngineProcess::State {
 
   [[noreturn]] void ended() {
     const std::string end = end_of(process->wait()), last = last_line_of(errors.get());
-    throw EngineCrash(ErrorKind::kInternal, fmt::format("engine {}: its process ended by {}{}; expected an answer",
+    throw EngineCrash(ErrorKind::kInternal, fmt::format("engine {}: its process ended by {}{}; expected a response",
                                                         name, end, last.empty() ? "" : " after \"" + last + "\""));
   }
 
@@ -88,7 +88,7 @@ struct EngineProcess::State {
       answer = EngineJson::parse(line);
     } catch (const EngineJson::exception& error) {
       throw Error(ErrorKind::kInternal,
-                  fmt::format("engine {}: found {}; expected an answer in JSON", name, error.what()));
+                  fmt::format("engine {}: found {}; expected a response in JSON", name, error.what()));
     }
     if (answer.contains("error"))
       throw Error(kind_named(answer.value("kind", "")), answer.at("error").get<std::string>());
@@ -116,7 +116,7 @@ struct EngineProcess::State {
     try {
       use(answer);
     } catch (const EngineJson::exception& error) {
-      throw Error(ErrorKind::kInternal, fmt::format("engine {}: found {} in {}; expected the answer of "
+      throw Error(ErrorKind::kInternal, fmt::format("engine {}: found {} in {}; expected the response of "
                                                     "engine_process.h",
                                                     name, error.what(), answer.dump().substr(0, 200)));
     }

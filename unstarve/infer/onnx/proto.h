@@ -23,7 +23,7 @@ struct ProtoTensor {
   std::vector<float> floats{};
   std::vector<std::int64_t> int32s{};
   std::vector<std::int64_t> int64s{};
-  bool external = false;  // the data are in another file (external_data.h)
+  bool external = false;  // the data is in another file (external_data.h)
   std::map<std::string_view, std::string_view> external_entries{};
 };
 
@@ -69,7 +69,7 @@ struct ProtoModel {
 };
 
 [[nodiscard]] ProtoModel parse_proto(std::span<const std::uint8_t> file);
-// Throws Error(kInput) if its type is not supported, or its data do not fit its dimensions.
+// Throws Error(kInput) if its type is not supported, or its data does not fit its dimensions.
 [[nodiscard]] Tensor tensor_of(const ProtoTensor& proto);
 // Nothing for an unsupported type.
 [[nodiscard]] std::optional<ElementType> element_type_of(std::int64_t code) noexcept;

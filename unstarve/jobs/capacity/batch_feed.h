@@ -72,7 +72,7 @@ struct RawData {
 };
 // Throws Error(kInput) if there are no files with data, Error(kArgument) for a URL.
 [[nodiscard]] RawData list_raw_data(const std::string& path, std::uint64_t sample_bytes);
-// Whether reads hardly wait, as the data are in the page cache. Examines a few blocks.
+// Whether reads hardly wait, as the data is in the page cache. Examines a few blocks.
 [[nodiscard]] bool is_cached(const RawData& data);
 
 // Reads blocks from `first` on, endlessly, with `threads` threads, at most `prefetch` batches of `batch` samples before

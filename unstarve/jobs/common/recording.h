@@ -33,7 +33,7 @@ struct RecordedTrack {
 
 // Figures over time, one area per part.
 struct RecordedCounter {
-  std::string name;  // with the unit: "loader threads by stage"
+  std::string name;  // with the unit: "worker threads by stage"
   std::vector<std::string> parts;
   struct Point {
     double seconds = 0;

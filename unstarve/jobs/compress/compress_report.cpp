@@ -98,7 +98,7 @@ std::string to_text(const CompressResult& r) {
   std::string text = fmt::format("model        {}, {} layers that int8 can compute\n", printable(r.model), r.layers);
   text += fmt::format("calibration  {} images of {}\n", r.calibration_images, printable(r.data));
   text +=
-      fmt::format("accuracy     {} images of {}{}, at most {} less\n\n", r.before.accuracy.count, printable(r.val),
+      fmt::format("accuracy     {} images of {}{}; allowed loss {}\n\n", r.before.accuracy.count, printable(r.val),
                   r.labelled ? "" : " without labels: the agreement with the original", percent(r.max_accuracy_loss));
   std::size_t width = 0;
   for (const CompressStep& step : r.steps) width = std::max(width, title_of(step).size());
@@ -114,7 +114,7 @@ std::string to_text(const CompressResult& r) {
                         r.reference.speed->ratio, r.reference.speed->low, r.reference.speed->high, r.reference.p50_ms);
   else
     text += fmt::format("             not compared with libtorch: {}\n", printable(r.reference.failure));
-  text += fmt::format("loss         {} [{}, {}] of accuracy\n", percent(r.loss.share), percent(r.loss.low),
+  text += fmt::format("loss         {} accuracy [{}, {}]\n", percent(r.loss.share), percent(r.loss.low),
                       percent(r.loss.high));
   if (r.loss.high > r.max_accuracy_loss)
     text += fmt::format("             {} images cannot exclude a loss above {}: pass more with --val\n", r.loss.count,

@@ -99,7 +99,7 @@ void StepLedger::check(CompressStep& step, Proposal proposal) {
   step.accuracy = share_of(right);
   step.loss = accuracy_loss(accuracy_->original_right(), right);
   if (step.loss->share > options_.max_accuracy_loss) {
-    step.reason = fmt::format("loses {:.2f} % of accuracy; at most {:.2f} % are allowed", 100 * step.loss->share,
+    step.reason = fmt::format("accuracy loss {:.2f} %; at most {:.2f} % is allowed", 100 * step.loss->share,
                               100 * options_.max_accuracy_loss);
     return;
   }

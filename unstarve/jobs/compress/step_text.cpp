@@ -43,7 +43,7 @@ std::vector<std::string> portability_lines(const CompressResult& r) {
   if (!r.portability) return {};
   const Portability& of = *r.portability;
   if (!of.failure.empty()) return {"not measured: " + of.failure};
-  std::vector<std::string> lines{fmt::format("{} [{}, {}] of accuracy are lost, measured in OpenVINO with AVX2 only",
+  std::vector<std::string> lines{fmt::format("accuracy loss {} [{}, {}], measured in OpenVINO with AVX2 only",
                                              percent(of.loss.share), percent(of.loss.low), percent(of.loss.high))};
   if (of.seven_bits)
     lines.push_back(fmt::format("weights of 7 bits lose {} there: {}", percent(of.seven_bits->share),

@@ -46,7 +46,7 @@ struct InspectResult {
   std::uint64_t samples = 0;        // inspected
   std::uint64_t records = 0;        // of the dataset; more than `samples` if a spec filters some out
   std::vector<ClassCount> classes;  // by class index
-  std::string missing_labels;       // what the data contain instead of labels; empty if they have labels
+  std::string missing_labels;       // what the data contains instead of labels; empty if they have labels
   std::string label_choice;         // Dataset::label_choice()
   std::uint64_t bytes = 0;          // of all readable records, as stored
   SizeSummary sizes;

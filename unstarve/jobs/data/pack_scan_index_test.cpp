@@ -222,7 +222,7 @@ TEST_CASE("a notice reports an unused index file of a shard, and its images get 
   CHECK(first.batches == expected);
   CHECK(first.counts.used == kPackedImages - lost);
   CHECK(first.counts.made == lost);
-  const std::string why = packed.manifest.shards[0].scan_index.file + ": its head is damaged; it is not used";
+  const std::string why = packed.manifest.shards[0].scan_index.file + ": damaged header; it is not used";
   REQUIRE(notices.size() == 2);
   CHECK_THAT(notices[0], Contains(why));
   // Also when only the plan is explained.

@@ -425,7 +425,7 @@ TEST_CASE("folders with other content are rejected") {
   folder.write("full/notes.txt", "mine");
   CHECK_THROWS_WITH(
       run_pack(folder.str("src"), folder.path() / "full", options),
-      Catch::Contains("is not empty and has no manifest.json") && Catch::Contains("whose manifest.json is lost"));
+      Catch::Contains("is not empty and has no manifest.json") && Catch::Contains("If manifest.json was lost"));
   CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "full/notes.txt", options),
                     Catch::Contains("not a folder"));
   CHECK_THROWS_WITH(run_pack(folder.str("src"), folder.path() / "src/packed", options), Catch::Contains("is inside"));

@@ -108,8 +108,8 @@ void check_limit(const MachineFacts& machine, DoctorFindings& findings) {
         {"memory limit",
          fmt::format("the cgroup has {} of the {} of memory", format_bytes(machine.memory_limit_bytes),
                      format_bytes(machine.memory_bytes)),
-         "cached files count too: larger data are read again in every epoch, and programs that size their caches by "
-         "the memory of the machine are killed",
+         "cached files count too: a larger dataset is read again in every epoch, and programs that size their caches "
+         "by the memory of the machine are killed",
          engine
              ? machine.container + " update --memory=SIZE --memory-swap=SIZE CONTAINER"
              : "sudo systemctl set-property UNIT MemoryMax=SIZE   (kubernetes: resources.limits.memory of the pod)"});

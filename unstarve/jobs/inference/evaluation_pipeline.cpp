@@ -41,7 +41,7 @@ PipelineSpec evaluation_pipeline(const EvaluationData& data, int size, int batch
 
 void notice_other_normalisation(const EvaluationData& data) {
   if (!data.of_model || !decides(data) || data.spec.output.normalisation == *data.of_model) return;
-  emit_notice(fmt::format("images have the normalisation {} of the spec; the model was trained with {}",
+  emit_notice(fmt::format("the spec normalises images with {}; the model was trained with {}",
                           infer::text_of(data.spec.output.normalisation), infer::text_of(*data.of_model)));
 }
 

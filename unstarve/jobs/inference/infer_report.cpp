@@ -37,9 +37,11 @@ std::string to_text(const InferResult& r) {
                       r.resumed > 0 ? fmt::format(", {} of them by earlier runs", r.resumed) : "",
                       r.bad > 0 ? fmt::format(", {} bad ones", r.bad) : "");
   if (r.samples > r.resumed)
-    text += fmt::format("rate      {:.1f} images/s in {:.1f} s; the {} limits (waited for it {:.0f} % of the time)\n",
-                        r.samples_per_s(), r.seconds, r.engine_limits() ? "engine" : "loader",
-                        100 * time_share(std::max(r.engine_wait_s, r.loader_wait_s), r));
+    text += fmt::format(
+        "rate      {:.1f} images/s in {:.1f} s; bottleneck: {} ({:.0f} % of the time spent waiting "
+        "for it)\n",
+        r.samples_per_s(), r.seconds, r.engine_limits() ? "engine" : "loader",
+        100 * time_share(std::max(r.engine_wait_s, r.loader_wait_s), r));
   if (r.labelled > 0) {
     text += fmt::format("accuracy  {:.2f} % of {} labels", 100 * share_of(r.correct, r.labelled), r.labelled);
     if (r.top > 1) text += fmt::format(", top-{} {:.2f} %", r.top, 100 * share_of(r.correct_top, r.labelled));

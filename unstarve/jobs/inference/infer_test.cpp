@@ -52,7 +52,7 @@ TEST_CASE("the format is that of the extension") {
   CHECK(values_per_row(PredictionFormat::kNpy, 1000, 5) == 1000);
 }
 
-TEST_CASE("faults of the options are found before the data are opened") {
+TEST_CASE("faults of the options are found before the data is opened") {
   InferOptions options;
   const auto message = [&](ErrorKind kind) { return error_message([&] { (void)run_infer(options); }, kind); };
   options.model = "model.pt";

@@ -59,7 +59,7 @@ bool labels_fit(const std::string& what, const PipelineSpec& data, const Dataset
   if (named > classes)
     throw Error(ErrorKind::kInput,
                 fmt::format("{}: the model has {} classes and the data {}; expected at most {} classes. Pass the "
-                            "model of these data, or a spec with source.labels: none",
+                            "model of this data, or a spec with source.labels: none",
                             what, classes, named, classes));
   if (named > 0 && named < classes) {
     emit_notice(fmt::format("accuracy unknown: the model has {} classes and the data {}", classes, named));

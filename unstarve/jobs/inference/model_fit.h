@@ -19,7 +19,7 @@ namespace unstarve {
 [[nodiscard]] std::vector<std::int64_t> sample_shape(const std::string& what, const ModelFacts& model, int image_size);
 // The number of outputs for a sample, at least two.
 [[nodiscard]] std::size_t classes_of(const std::string& what, const CompiledFacts& compiled, int batch);
-// Whether labels of the data are classes of the model. Emits a notice if the data have fewer classes.
+// Whether labels of the data are classes of the model. Emits a notice if the data has fewer classes.
 [[nodiscard]] bool labels_fit(const std::string& what, const PipelineSpec& data, const Dataset& dataset,
                               std::size_t classes);
 

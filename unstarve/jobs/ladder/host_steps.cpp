@@ -31,7 +31,7 @@ Candidates wait_policies(const LadderContext&, const Settings& current) {
   return list;
 }
 
-// Operators wait for their slowest thread: a loader thread on the core of one delays all of them.
+// Operators wait for their slowest thread: a worker thread on the core of one delays all of them.
 std::string no_affinity(const LadderContext& context, const Settings& current) {
   if (context.target.cuda()) return kOperatorsOnGpu;
   if (current.host.affinity == Affinity::kSplit) return "already split";

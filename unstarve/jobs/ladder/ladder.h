@@ -70,7 +70,7 @@ struct LadderResult {
 [[nodiscard]] LadderResult run_ladder(const LadderOptions& options, std::shared_ptr<const Dataset> dataset,
                                       std::span<const LadderStep> steps, const Progress& progress = {});
 
-// The plain settings: one loader thread without prefetch, pageable memory, full decode; for a network also batch size
+// The plain settings: one worker thread without prefetch, pageable memory, full decode; for a network also batch size
 // 32, float32, NCHW, separate batch norm, one optimiser update per parameter and the default host settings. All other
 // settings are those of `defaults`.
 [[nodiscard]] Settings base_of(Settings defaults, const Target& target);

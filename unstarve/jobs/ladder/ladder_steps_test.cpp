@@ -113,16 +113,16 @@ TEST_CASE("a step that does not apply gives the reason") {
   CHECK(reason("crop-only decoding", cpu, evaluation).empty());
   LadderContext one_core = cpu;
   one_core.machine.topology.affinity = 1;
-  CHECK_THAT(reason("loader threads", one_core, base()), Catch::Contains("as usable cores (1)"));
+  CHECK_THAT(reason("worker threads", one_core, base()), Catch::Contains("as usable cores (1)"));
   Settings limited = base();  // by the user, on 8 cores
   limited.pipeline.execution.cpu_limit = 3;
-  REQUIRE(reason("loader threads", cpu, limited).empty());
+  REQUIRE(reason("worker threads", cpu, limited).empty());
   std::vector<int> threads;
-  for (const Candidate& candidate : step("loader threads").candidates(cpu, limited))
+  for (const Candidate& candidate : step("worker threads").candidates(cpu, limited))
     threads.push_back(candidate.settings.pipeline.execution.threads);
   CHECK(threads == std::vector{2, 3});
   limited.pipeline.execution.cpu_limit = 1;
-  CHECK_THAT(reason("loader threads", cpu, limited), Catch::Contains("as execution.cpu_limit (1)"));
+  CHECK_THAT(reason("worker threads", cpu, limited), Catch::Contains("as execution.cpu_limit (1)"));
   CHECK_THAT(reason("operator threads", one_core, base()), Catch::Contains("only one core"));
   LadderContext few = cpu;
   few.samples = 300;

@@ -19,7 +19,7 @@ LadderOptions options(const std::string& data, double seconds) {
   LadderOptions options;
   options.target = parse_target("emulated:h100-resnet50");
   options.defaults = default_settings({data, ""}, *open_dataset(data), {"", options.target.name});
-  options.defaults.pipeline.batch.size = 32;  // 32 ms per step of a loader thread
+  options.defaults.pipeline.batch.size = 32;  // 32 ms per step of a worker thread
   options.seconds = seconds;
   return options;
 }
@@ -44,8 +44,8 @@ TEST_CASE("a step that helps is kept, the others are reverted") {
   CHECK(entry("mixed precision").verdict == Verdict::kNotApplicable);
   CHECK_THAT(entry("mixed precision").reason, Catch::Contains("no network"));
   if (read_machine_facts().topology.usable() > 1) {
-    CHECK(entry("loader threads").verdict == Verdict::kKept);
-    CHECK(entry("loader threads").ratio.pairs >= kMinPairs);
+    CHECK(entry("worker threads").verdict == Verdict::kKept);
+    CHECK(entry("worker threads").ratio.pairs >= kMinPairs);
     CHECK(result.over_base.ratio > 1);
   }
   // Steps that were not kept have their default, not the base settings.

@@ -130,7 +130,7 @@ const LadderStep kUint8Step{.name = "uint8 over the bus",
                             .copy = copy_member<&Settings::pipeline, &PipelineSpec::output, &StoreFormat::type>};
 
 const LadderStep kLoaderThreadsStep{
-    .name = "loader threads",
+    .name = "worker threads",
     .not_applicable = no_more_threads,
     .candidates = more_threads,
     .copy = copy_member<&Settings::pipeline, &PipelineSpec::execution, &ExecutionSpec::threads>};

@@ -98,7 +98,7 @@ class RemoteSubject final : public Subject {
       const int status = process_->wait();
       throw Error(
           ErrorKind::kInternal,
-          fmt::format("measuring in another process: it ended with {}; expected an answer",
+          fmt::format("measuring in another process: it ended with {}; expected a response",
                       status > 128 ? fmt::format("signal {}", status - 128) : fmt::format("exit code {}", status)));
     }
     Json answer = parse_answer(line);
@@ -111,7 +111,7 @@ class RemoteSubject final : public Subject {
       return Json::parse(line);
     } catch (const Json::exception& error) {
       throw Error(ErrorKind::kInternal,
-                  fmt::format("measuring in another process: found {}; expected an answer in JSON", error.what()));
+                  fmt::format("measuring in another process: found {}; expected a response in JSON", error.what()));
     }
   }
 

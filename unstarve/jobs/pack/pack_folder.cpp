@@ -92,9 +92,8 @@ void PackFolder::reject_foreign() const {
   if (empty || present(work_) || present(folder_ / kManifestName)) return;
   throw Error(ErrorKind::kArgument,
               "pack: " + folder_.string() + " is not empty and has no " + kManifestName +
-                  "; expected a new or empty folder, or one created by unstarve pack. Use another "
-                  "folder, also to repeat a pack whose " +
-                  kManifestName + " is lost");
+                  "; expected a new or empty folder, or one created by unstarve pack. Use another folder. If " +
+                  kManifestName + " was lost, pack again into a new folder");
 }
 
 void PackFolder::read_manifest() {

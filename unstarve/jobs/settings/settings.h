@@ -2,7 +2,7 @@
 // All settings of a run, as plain data and as the YAML file that `tune` writes and `train` and `bench` read.
 //
 //   unstarve: 1            # version of this schema
-//   recipe: cifar-speed    # optional: what the other keys begin with, see recipes.h
+//   recipe: cifar-speed    # optional: a set of settings that other keys override, see recipes.h
 //   pipeline: {...}        # see pipeline/spec/spec_yaml.h
 //   train: {...}           # see train/settings.h; the same names
 //   host: {...}            # see jobs/host/host_settings.h; the same names

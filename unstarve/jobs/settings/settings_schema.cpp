@@ -117,7 +117,8 @@ std::string settings_schema() {
   for (const char* const key : {"model", "classes", "image_size"}) train.properties[key].erase("default");
   SchemaJson properties;
   properties["unstarve"] = {{"const", kSettingsVersion}, {"description", "version of the settings file"}};
-  properties["recipe"] = {{"type", "string"}, {"enum", names}, {"description", "what the other keys begin with"}};
+  properties["recipe"] = {
+      {"type", "string"}, {"enum", names}, {"description", "named set of settings, which other keys override"}};
   properties["pipeline"] = described(std::move(pipeline), "data, operations, batches and execution of the loader");
   properties["train"] = described(mapping(std::move(train.properties)), "training of a network");
   properties["host"] = described(mapping(std::move(host.properties)), "how the process uses its machine");

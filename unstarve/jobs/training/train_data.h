@@ -15,7 +15,7 @@ class Dataset;  // storage/dataset/dataset.h
 
 [[nodiscard]] bool has_source(const PipelineSpec& spec);
 
-// Throws Error(kInput) or Error(kArgument) unless the data have the labels that training needs.
+// Throws Error(kInput) or Error(kArgument) unless the data has the labels that training needs.
 void require_labels_to_train(const PipelineSpec& spec, const Dataset& dataset);
 
 struct TrainData {

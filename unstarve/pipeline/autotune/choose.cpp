@@ -64,37 +64,34 @@ std::string count_text(int count, const char* one, const char* many) {
   return fmt::format("{} {}", count, count == 1 ? one : many);
 }
 
+// Why the consumer waits for the chosen threads.
+const char* wait_reason(const Choice& choice, const Load& load, const Limits& limits) {
+  if (limits.threads > 0) return "the number of threads is fixed";
+  if (choice.settings.threads == max_threads(load, limits))
+    return is_compute_bound(load) ? "more threads than cores would not help" : "no more threads are available";
+  if (limits.byte_budget > 0 || budget_cores(limits) < limits.cores)
+    return "more threads would gain less than 1 % or exceed a budget";
+  return "more threads would gain less than 1 %";
+}
+
 std::string reason_of(const Choice& choice, const Load& load, const Limits& limits) {
-  std::string text = fmt::format("a sample computes {} and sleeps {}", time_text(load.cpu_s), time_text(load.sleep_s));
-  if (load.delay_s > 0.05 * load.sample_s())
-    text += fmt::format(" and waits {} for a CPU used by others", time_text(load.delay_s));
-  text += load.consumer_s > 0 ? fmt::format(", the consumer works {} on a batch of {:.0f}", time_text(load.consumer_s),
-                                            load.batch_samples)
-                              : std::string(", the consumer takes batches without delay");
+  std::string text =
+      fmt::format("per sample: {} of CPU time, {} waiting for data", time_text(load.cpu_s), time_text(load.sleep_s));
+  if (load.delay_s > 0.05 * load.sample_s()) text += fmt::format(", {} waiting for a CPU", time_text(load.delay_s));
+  text += load.consumer_s > 0
+              ? fmt::format("; consumer: {} per batch of {:.0f}", time_text(load.consumer_s), load.batch_samples)
+              : std::string("; consumer: takes batches without delay");
   const Settings& s = choice.settings;
-  text += fmt::format(": {} {:.4g} samples/s",
+  text += fmt::format(". {} {:.4g} samples/s; the consumer waits ",
                       s.threads == 1 ? "1 thread delivers" : fmt::format("{} threads deliver", s.threads), choice.rate);
-  if (choice.wait_share > 0.01) {
-    text += fmt::format(", it waits {:.3g} % of its time", choice.wait_share * 100);
-    if (limits.threads > 0)
-      text += ", and the number of threads is fixed";
-    else if (s.threads == max_threads(load, limits))
-      text += is_compute_bound(load) ? ", and more threads than cores would not help"
-                                     : ", and no more threads are available";
-    else if (limits.byte_budget > 0 || budget_cores(limits) < limits.cores)
-      text += ", and more would gain less than 1 % or exceed a budget";
-    else
-      text += ", and more would gain less than 1 %";
-  } else {
-    text += choice.wait_share < 1e-4 ? std::string(", it hardly ever waits")
-                                     : fmt::format(", it waits {:.2g} % of its time", choice.wait_share * 100);
-  }
-  text += fmt::format("; {} prefetched", count_text(s.prefetch, "batch", "batches"));
+  text += choice.wait_share < 1e-4 ? std::string("less than 0.01 % of the time")
+                                   : fmt::format("{:.3g} % of the time", choice.wait_share * 100);
+  if (choice.wait_share > 0.01) text += fmt::format(": {}", wait_reason(choice, load, limits));
+  text += fmt::format(". {} prefetched", count_text(s.prefetch, "batch", "batches"));
   const double window = window_batches(load, threads_rate(load, s.threads, limits.cores));
-  if (window > limits.min_prefetch)
-    text += fmt::format(" of the {:.3g} that its slowest samples need (a spread of {:.3g})", window, load.spread);
+  if (window > limits.min_prefetch) text += fmt::format("; absorbing the slowest samples takes {:.3g}", window);
   if (s.read_ahead > 0)
-    text += fmt::format("; {} reads in flight of {} each", s.read_ahead, time_text(load.readers.latency_s));
+    text += fmt::format("; {} reads in flight, {} each", s.read_ahead, time_text(load.readers.latency_s));
   return text;
 }
 
@@ -181,9 +178,8 @@ Choice stop_or_keep_readers(const Load& load, const Limits& limits) {
   none.max_read_ahead = 0;
   Choice threads = best(alone, none);
   if (step_of(alone, threads) > kEqual * step_of(load, readers)) return readers;
-  threads.reason +=
-      fmt::format("; read-ahead stops because readers sleep only {} for a record, so records are in memory",
-                  time_text(load.readers.sleep_s));
+  threads.reason += fmt::format("; read-ahead stops: readers wait only {} per record, so the records are in memory",
+                                time_text(load.readers.sleep_s));
   return threads;
 }
 
@@ -202,7 +198,7 @@ Choice choose(const Profile& profile, const Limits& limits) {
   const Load ahead = with_readers(load);
   Choice readers = best(ahead, limits);
   if (readers.settings.read_ahead == 0 || step_of(ahead, readers) > kEqual * step_of(load, threads)) return threads;
-  readers.reason += fmt::format("; read-ahead starts because threads wait {} for a record", time_text(load.sleep_s));
+  readers.reason += fmt::format("; read-ahead starts: worker threads wait {} per record", time_text(load.sleep_s));
   return readers;
 }
 

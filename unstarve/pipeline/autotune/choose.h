@@ -43,7 +43,7 @@ struct Choice {
   double rate = 0;        // samples/s that the loader can deliver
   double wait_share = 0;  // share of the consumer's time
   double bytes = 0;
-  std::string reason;  // one sentence with figures
+  std::string reason;  // sentences with figures
 };
 
 [[nodiscard]] Choice choose(const Profile& profile, const Limits& limits);

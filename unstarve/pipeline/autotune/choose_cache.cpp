@@ -37,11 +37,11 @@ std::string sample_time_text(double seconds) {
 }
 
 std::string describe(const Candidate& candidate, const CacheChoice& choice) {
-  std::string text = fmt::format("{} {}", candidate.name, sample_time_text(candidate.cost.hit_s));
+  std::string text = fmt::format("{}: {} per hit", candidate.name, sample_time_text(candidate.cost.hit_s));
   if (choice.held < 1)
-    text += fmt::format(" but {:.0f} MB store {:.2g} % of them and the others take {}", choice.bytes / 1e6,
-                        choice.held * 100, sample_time_text(candidate.cost.miss_s));
-  return text + fmt::format(" (saves {:.2g} %)", choice.gain * 100);
+    text += fmt::format(", {} per miss, {:.0f} MB hold {:.2g} % of the samples",
+                        sample_time_text(candidate.cost.miss_s), choice.bytes / 1e6, choice.held * 100);
+  return text + fmt::format(", saves {:.2g} %", choice.gain * 100);
 }
 
 }  // namespace
@@ -66,8 +66,9 @@ CacheChoice choose_cache(const CacheProfile& profile) {
   std::vector<Candidate> candidates{{CacheTier::kEncoded, "encoded records", profile.encoded, profile.memory_bytes}};
   const auto add_pixels = [&](CacheTier tier, const std::string& name, double budget) {
     for (const PixelCacheCost& earlier : profile.earlier)
-      candidates.push_back(
-          {tier, fmt::format("{} after {} operations", name, earlier.after), earlier.cost, budget, earlier.after});
+      candidates.push_back({tier,
+                            fmt::format("{} after {} operation{}", name, earlier.after, earlier.after == 1 ? "" : "s"),
+                            earlier.cost, budget, earlier.after});
     candidates.push_back({tier, name, profile.pixels, budget});
   };
   add_pixels(CacheTier::kFile, "pixels in a file", profile.file_bytes);
@@ -79,19 +80,19 @@ CacheChoice choose_cache(const CacheProfile& profile) {
     if (candidates[i].budget <= 0 || candidates[i].cost.bytes_per_sample <= 0) continue;
     choices[i] = evaluate(candidates[i], profile, repeated);
     best_gain = std::max(best_gain, choices[i].gain);
-    tried += (tried.empty() ? "" : ", ") + describe(candidates[i], choices[i]);
+    tried += (tried.empty() ? "" : "; ") + describe(candidates[i], choices[i]);
   }
   CacheChoice chosen;
   if (best_gain >= kMinGain)
     chosen = *std::find_if(choices.begin(), choices.end(), [&](const CacheChoice& choice) {
       return choice.tier != CacheTier::kNone && choice.gain >= std::max(kMinGain, best_gain - kEqualGain);
     });
-  chosen.reason = fmt::format("a sample takes {} without a cache", sample_time_text(profile.sample_s));
+  chosen.reason = fmt::format("{} per sample without a cache", sample_time_text(profile.sample_s));
   if (profile.epochs > 0)
-    chosen.reason += fmt::format(", {:.3g} % of the uses in {} epochs are repeated", repeated * 100, profile.epochs);
-  chosen.reason += tried.empty() ? ", and no cache fits the budgets" : ", from one of " + tried;
+    chosen.reason += fmt::format(". Repeated uses of samples in {} epochs: {:.3g} %", profile.epochs, repeated * 100);
+  chosen.reason += tried.empty() ? ". No cache fits the budgets" : ". Candidates: " + tried;
   if (chosen.tier == CacheTier::kNone && !tried.empty())
-    chosen.reason += fmt::format(": a gain below {:.0f} % does not justify the memory", kMinGain * 100);
+    chosen.reason += fmt::format(". None is used: a gain below {:.0f} % does not justify the memory", kMinGain * 100);
   return chosen;
 }
 

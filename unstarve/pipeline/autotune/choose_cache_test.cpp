@@ -86,8 +86,9 @@ TEST_CASE("pixels that fit are cached if decoding dominates") {
   CHECK(choice.held == 1);
   CHECK(choice.gain == Approx(1.5 / 2.2));
   CHECK(choice.bytes == Approx(562e6));
-  CHECK_THAT(choice.reason, Contains("2.2 ms without a cache") && Contains("pixels 700 us (saves 68 %)") &&
-                                Contains("encoded records 2.19 ms (saves 0.45 %)"));
+  CHECK_THAT(choice.reason, Contains("2.2 ms per sample without a cache") &&
+                                Contains("pixels: 700 us per hit, saves 68 %") &&
+                                Contains("encoded records: 2.19 ms per hit, saves 0.45 %"));
 }
 
 TEST_CASE("no cache if few samples fit and decoding the others whole costs more than the hits save") {
@@ -95,7 +96,7 @@ TEST_CASE("no cache if few samples fit and decoding the others whole costs more 
   const CacheChoice choice = choose_cache(photographs(1000, 112.4));
   CHECK(choice.tier == CacheTier::kNone);
   CHECK_THAT(choice.reason,
-             Contains("112 MB store 20 % of them and the others take 3.9 ms") && Contains("does not justify"));
+             Contains("3.9 ms per miss, 112 MB hold 20 % of the samples") && Contains("does not justify"));
   CHECK(choose_cache(photographs(1'000'000)).tier == CacheTier::kNone);
 }
 
@@ -139,7 +140,7 @@ TEST_CASE("pixels are cached before an operation that enlarges them if more samp
   CHECK(early.tier == CacheTier::kPixels);
   CHECK(early.after == 1);
   CHECK(early.held == 1);
-  CHECK_THAT(early.reason, Contains("pixels after 1 operations 205 us (saves 21 %)") && Contains("store 13 %"));
+  CHECK_THAT(early.reason, Contains("pixels after 1 operation: 205 us per hit, saves 21 %") && Contains("hold 13 %"));
   profile.memory_bytes = 10e9;
   CHECK(choose_cache(profile).after == -1);  // all fit at the best position
   profile.file_bytes = 1e9;
@@ -161,7 +162,7 @@ TEST_CASE("a single epoch needs no cache, two epochs only if the second one save
   const CacheChoice ten = choose_cache(profile);
   CHECK(ten.tier == CacheTier::kPixels);
   CHECK(ten.gain == Approx((2.2 - (4.1 + 9 * 0.7) / 10) / 2.2));
-  CHECK_THAT(ten.reason, Contains("90 % of the uses in 10 epochs are repeated"));
+  CHECK_THAT(ten.reason, Contains("Repeated uses of samples in 10 epochs: 90 %"));
 }
 
 TEST_CASE("ranks that draw a part of the samples repeat few of them at first") {
@@ -183,7 +184,7 @@ TEST_CASE("unavailable caches are not chosen, and no measurement means no cache"
   CHECK(choose_cache({}).tier == CacheTier::kNone);
   CHECK_FALSE(choose_cache({}).reason.empty());
   profile.memory_bytes = 0;
-  CHECK_THAT(choose_cache(profile).reason, Contains("no cache fits the budgets"));
+  CHECK_THAT(choose_cache(profile).reason, Contains("No cache fits the budgets"));
 }
 
 TEST_CASE("for any measurement, the choice saves at least a tenth and fits its budget") {

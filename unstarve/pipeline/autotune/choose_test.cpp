@@ -70,7 +70,7 @@ TEST_CASE("many threads need a prefetch of as many batches as their samples fill
   const Choice choice = tune({.cpu_s = 0.01 * kMs, .sleep_s = 10 * kMs, .batch = 8}, {.cores = 2});
   CHECK(choice.settings.threads >= 60);
   CHECK(choice.settings.prefetch >= 15);
-  CHECK_THAT(choice.reason, Contains("that its slowest samples need"));
+  CHECK_THAT(choice.reason, Contains("absorbing the slowest samples takes"));
 }
 
 TEST_CASE("stragglers lead to more prefetch, not to more threads") {
@@ -104,7 +104,7 @@ TEST_CASE("CPU time used by others does not lead to more threads than cores") {
   profile.run_delay_ns = profile.stages[1].cpu_ns;
   const Choice choice = choose(profile, {.cores = 2});
   CHECK(choice.settings.threads == 2);
-  CHECK_THAT(choice.reason, Contains("for a CPU used by others"));
+  CHECK_THAT(choice.reason, Contains("waiting for a CPU"));
 }
 
 TEST_CASE("reads in flight follow Little's law up to the limit") {
@@ -146,8 +146,8 @@ TEST_CASE("prefetch 0 set by the user is not changed") {
 
 TEST_CASE("the reason contains its figures") {
   const Choice choice = tune({.cpu_s = 1.5 * kMs, .sleep_s = 0.5 * kMs, .consumer_s = 0.4}, {.cores = 2});
-  CHECK_THAT(choice.reason, Contains("computes 1.5 ms and sleeps 500 us"));
-  CHECK_THAT(choice.reason, Contains("works 400 ms on a batch of 256"));
+  CHECK_THAT(choice.reason, Contains("1.5 ms of CPU time, 500 us waiting for data"));
+  CHECK_THAT(choice.reason, Contains("consumer: 400 ms per batch of 256"));
   CHECK_THAT(choice.reason, Contains("2 batches prefetched"));
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("read-ahead starts only if threads wait for their records") {
   CHECK(readers.settings.read_ahead == 64);
   CHECK(readers.rate == Approx(6400));
   CHECK_THAT(readers.reason,
-             Contains("read-ahead starts because threads wait 10 ms for a record") && Contains("64 reads in flight"));
+             Contains("read-ahead starts: worker threads wait 10 ms per record") && Contains("64 reads in flight"));
   // As many reads as a slow consumer needs: 2,560 samples/s, 10 ms each.
   Case slow = waits;
   slow.consumer_s = 0.1;
@@ -287,7 +287,7 @@ TEST_CASE("read-ahead stops if readers hardly sleep for their records") {
   const Choice ended = choose(with_readers(0.05 * kMs, 0.04 * kMs, 1), kStopLimits);
   CHECK(ended.settings.read_ahead == 0);
   CHECK(ended.settings.threads == 2);
-  CHECK_THAT(ended.reason, Contains("read-ahead stops because readers sleep only 0 us for a record"));
+  CHECK_THAT(ended.reason, Contains("read-ahead stops: readers wait only 0 us per record"));
   CHECK(choose(with_readers(0.05 * kMs, 0.04 * kMs, 0.9), kStopLimits).settings.read_ahead == 0);
   // A slow consumer does not need readers, which leaves cores to it.
   const Choice slow = choose(with_readers(0.05 * kMs, 0.04 * kMs, 1, {.consumer_s = 1}), kStopLimits);

@@ -110,9 +110,8 @@ Settings Controller::consider(const Profile& window, double now_s) {
     ceiling_ = back.threads = before;
     ceiling_until_s_ = now_s + kHoldS;
     apply(back, now_s,
-          fmt::format(
-              "{} threads delivered {:.4g} samples/s, hardly more than {} did: the storage they wait for is saturated",
-              log_.back().threads, rate, before));
+          fmt::format("{} threads delivered {:.4g} samples/s, about as many as {}: the storage is saturated",
+                      log_.back().threads, rate, before));
     return settings_;
   }
   if (now_s >= ceiling_until_s_) ceiling_ = 0;

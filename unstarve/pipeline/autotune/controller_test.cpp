@@ -88,7 +88,7 @@ TEST_CASE("read-ahead starts in the first window if reads wait, later after two 
   for (int i = 0; i < 4; ++i) CHECK(warm.consider(window(2e-4, 0, {2, 2, 0}), 1 + i).read_ahead == 0);
   CHECK(warm.consider(window(2e-4, 1e-2, {2, 2, 0}), 5).read_ahead == 0);  // later records are not in the page cache
   CHECK(warm.consider(window(2e-4, 1e-2, {2, 2, 0}), 6).read_ahead == 64);
-  CHECK_THAT(warm.log().back().reason, Contains("read-ahead starts because threads wait"));
+  CHECK_THAT(warm.log().back().reason, Contains("read-ahead starts: worker threads wait"));
 }
 
 TEST_CASE("reads in flight reduced by a warm page cache increase when it gets cold") {
@@ -139,7 +139,7 @@ TEST_CASE("read-ahead runs for a first epoch from disk, stops for epochs from me
   CHECK(now.read_ahead > 0);
   second(false);
   CHECK(now.read_ahead == 0);
-  CHECK_THAT(controller.log().back().reason, Contains("read-ahead stops because readers sleep"));
+  CHECK_THAT(controller.log().back().reason, Contains("read-ahead stops: readers wait only"));
   const std::size_t logged = controller.log().size();
   for (int i = 0; i < 10; ++i) second(false);
   CHECK(now == Settings{2, 2, 0});
@@ -193,7 +193,7 @@ TEST_CASE("threads without effect are removed for a while") {
   REQUIRE(controller.settings().threads == 64);
   for (int i = 0; i < 3; ++i) (void)controller.consider(server(controller.settings()), ++now);
   CHECK(controller.settings().threads == 8);
-  CHECK_THAT(controller.log().back().reason, Contains("the storage they wait for is saturated"));
+  CHECK_THAT(controller.log().back().reason, Contains("the storage is saturated"));
   for (int i = 0; i < 10; ++i) (void)controller.consider(server(controller.settings()), ++now);
   CHECK(controller.settings().threads == 8);
   now += 60;

@@ -7,8 +7,8 @@
 // whose output has fewer pixels than all later ones: elsewhere a cache would hold fewer samples and save less of each.
 //
 // One thread processes up to kTrialSamples samples, spread over the data. Reading counts as it will be when a record is
-// read again: from the page cache where the data fit into it, else as the first time, divided by the reads in flight
-// that the data benefit from. A file is expected to be read from the page cache, and holds no more samples than that.
+// read again: from the page cache where the data fits into it, else as the first time, divided by the reads in flight
+// that the data benefits from. A file is expected to be read from the page cache, and holds no more samples than that.
 // With scale_into_decode there is no cache of pixels: it would change pixels, so a measurement would decide the result.
 //
 // Threads: the caller's. Memory: at most kTrialBytes of records and as many of pixels, freed at the end; under a memory

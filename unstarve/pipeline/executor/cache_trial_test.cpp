@@ -118,7 +118,8 @@ TEST_CASE("auto cache: no cache if only a small part fits, or for a single epoch
   };
   // A megabyte holds a hundredth of the pixels of real photographs, a third of generated ones.
   if (std::dynamic_pointer_cast<const JpegSet>(inner) == nullptr)
-    CHECK_THAT(cache_of(auto_spec(1), 0), Contains("none by cache.what auto: a sample takes") && Contains("store"));
+    CHECK_THAT(cache_of(auto_spec(1), 0),
+               Contains("none by cache.what auto: ") && Contains("per sample without a cache") && Contains("hold"));
   const int before = data->reads;
   CHECK(cache_of(auto_spec(), 1) == "none by cache.what auto: no sample is used twice");
   CHECK(data->reads == before + 1);  // one read for the size of the first image
@@ -230,7 +231,7 @@ TEST_CASE("auto cache: pixels are tried before operations that make them larger,
   spec.operations = {{"resize", {{"size", {24, 24}}}}, {"resize", {{"size", {200, 200}}}}, {"horizontal_flip", {}}};
   const std::string larger = cache_note(plan_run(spec, slow, {1}).plan).reason;
   CHECK_THAT(larger,
-             Contains(", pixels after 1 operations ") && Contains(", pixels ") && !Contains("after 0 operations"));
+             Contains("; pixels after 1 operation: ") && Contains("; pixels: ") && !Contains("after 0 operations"));
   spec.cache.after = 0;
   const Plan planned = plan_run(spec, slow, {1}).plan;
   CHECK_THAT(cache_note(planned).reason, !Contains("after 1 operations"));

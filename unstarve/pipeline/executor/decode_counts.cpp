@@ -30,7 +30,7 @@ std::string DecodeCounts::explain() const {
   for (std::size_t kind = 0; kind < kKinds; ++kind)
     line(kind, DecodePath::kLibjpegTurbo, fmt::format(": {}", to_string(static_cast<JpegKind>(kind))).c_str());
   line(kNarrow, DecodePath::kLibjpegTurbo, ": too narrow for its chroma to be smoothed");
-  line(kDamaged, DecodePath::kLibjpegTurbo, ": stray or damaged bytes that it passes over");
+  line(kDamaged, DecodePath::kLibjpegTurbo, ": unexpected or damaged bytes, which libjpeg-turbo skips");
   return text;
 }
 

@@ -36,7 +36,7 @@ TEST_CASE("every image is counted with its decoder, and with the reason if it wa
         "decoded     1 images by libjpeg-turbo: neither greyscale nor YCbCr\n"
         "decoded     1 images by libjpeg-turbo: chroma sampling other than 4:4:4, 4:2:2, 4:4:0 and 4:2:0\n"
         "decoded     1 images by libjpeg-turbo: too narrow for its chroma to be smoothed\n"
-        "decoded     1 images by libjpeg-turbo: stray or damaged bytes that it passes over\n");
+        "decoded     1 images by libjpeg-turbo: unexpected or damaged bytes, which libjpeg-turbo skips\n");
 }
 
 }  // namespace unstarve

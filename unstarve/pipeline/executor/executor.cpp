@@ -32,7 +32,7 @@ void Executor::start() {
     (void)start_threads(execution.threads);
   } catch (const std::system_error& error) {
     close();
-    throw memory_error("start a loader thread: {}", error.what());
+    throw memory_error("start a worker thread: {}", error.what());
   }
 }
 

@@ -257,11 +257,12 @@ std::string Loader::explain() const {
   text += state_->executor.decoded().explain();
   if (const auto& index = resources.scan_index) {
     const ScanIndexCounts counts = index->counts();
-    text += fmt::format(
-        "index       {} crops decoded by it, {} added, {} found wrong{}\n", counts.used, counts.made, counts.wrong,
-        counts.other_version == 0 ? ""
-                                  : fmt::format(", {} of another version of unstarve{}", counts.other_version,
-                                                index->writable() ? " and rebuilt" : ", not used"));
+    text += fmt::format("index       {} crops decoded with a scan index, {} indexes added, {} rejected{}\n",
+                        counts.used, counts.made, counts.wrong,
+                        counts.other_version == 0
+                            ? ""
+                            : fmt::format(", {} of another version of unstarve{}", counts.other_version,
+                                          index->writable() ? " and rebuilt" : ", not used"));
     if (!index->note().empty()) text += "index       " + index->note() + "\n";
   }
   if (const auto& cache = resources.pixel_cache; cache && !cache->note().empty())

@@ -28,7 +28,7 @@ using Catch::Matchers::Contains, Catch::Matchers::Equals;
 
 constexpr std::size_t kAhead = 4;  // the index of the stage, after the four of the workers
 
-TEST_CASE("reads in flight are tuned if the data benefit from them, and no bit changes") {
+TEST_CASE("reads in flight are tuned if the data benefits from them, and no bit changes") {
   const auto dataset = std::make_shared<SleepyJpegSet>(200, std::chrono::milliseconds(2), 32);
   PipelineSpec spec = tuned_spec(8);
   const TunedRun tuned = run_loader(spec, dataset, 4);
@@ -82,7 +82,7 @@ TEST_CASE("read-ahead starts during a run whose reads wait, and no bit changes")
     const StageProfile& ahead = profile.stages[kAhead];
     CHECK(ahead.name == "read_ahead");
     CHECK(ahead.samples > 0);
-    CHECK_THAT(loader.explain(), Contains("read-ahead starts because threads wait"));
+    CHECK_THAT(loader.explain(), Contains("read-ahead starts: worker threads wait"));
     CHECK(loader.bad_count() == 2);
   }
   spec.execution.threads = 40;
@@ -103,7 +103,7 @@ class WarmLaterSet final : public JpegSet {
   std::atomic<bool> cold{true};
 };
 
-TEST_CASE("read-ahead stops if the data are in memory, starts again if they are not, and no bit changes") {
+TEST_CASE("read-ahead stops if the data is in memory, starts again if it is not, and no bit changes") {
   if (!thread_sleeps()) {
     WARN("SKIPPED, this kernel does not count how often a thread sleeps");
     return;
@@ -131,13 +131,13 @@ TEST_CASE("read-ahead stops if the data are in memory, starts again if they are 
     CHECK(loader.profile().read_ahead > 0);
     dataset->cold = false;
     run_until(false);
-    CHECK_THAT(loader.explain(), Contains("read-ahead stops because readers sleep"));
+    CHECK_THAT(loader.explain(), Contains("read-ahead stops: readers wait only"));
     state = loader.progress();
     at = tuned.size();
     run(30);
     dataset->cold = true;
     run_until(true);
-    CHECK_THAT(loader.explain(), Contains("read-ahead starts because threads wait"));
+    CHECK_THAT(loader.explain(), Contains("read-ahead starts: worker threads wait"));
     run(30);
     CHECK(loader.bad_count() == 2);
   }
@@ -275,7 +275,7 @@ TEST_CASE("with a fixed number of threads only reads in flight are tuned, and no
   Loader loader(spec, dataset, *device, {});
   CHECK(loader.profile().read_ahead == 64);
   CHECK_THAT(loader.explain(),
-             Contains("64 records in flight, the data are on a cold disk or on a server; the starting point"));
+             Contains("64 records in flight, the data is on a cold disk or on a server; the starting point"));
   // A step of 20 ms takes 400 samples/s with reads of 2 ms: one read in flight.
   std::vector<Seen> seen;
   while (loader.profile().read_ahead > 32) {
@@ -290,7 +290,7 @@ TEST_CASE("with a fixed number of threads only reads in flight are tuned, and no
     CHECK(step.prefetch == 3);
   }
   CHECK_THAT(profile.tuning.front().reason, Contains("fixed threads"));
-  CHECK_THAT(profile.tuning.back().reason, Contains("reads in flight of"));
+  CHECK_THAT(profile.tuning.back().reason, Contains("reads in flight, "));
   spec.execution.read_ahead = 0;
   Loader plain(spec, dataset, *device, {});
   for (const Seen& expected : seen) CHECK(see(*plain.next()) == expected);

@@ -26,7 +26,7 @@ std::optional<Error> error_of(const Work& work) {
   } catch (const Error& error) {
     return error;
   } catch (const std::bad_alloc&) {
-    return memory_error("out of memory in a loader thread");
+    return memory_error("out of memory in a worker thread");
   } catch (const std::exception& error) {
     return Error(ErrorKind::kInternal, error.what());
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Checks before a run that the data have what the spec needs, so that a problem is reported where the pipeline is
+// Checks before a run that the data has what the spec needs, so that a problem is reported where the pipeline is
 // written and not by a batch in the middle of an epoch.
 //
 // Threads: plain functions. Failure: Error(kInput), and what `check` throws.

@@ -123,13 +123,13 @@ TEST_CASE("a damaged file of indexes changes no batch and is counted", "[pipelin
   Loader loader(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
   while (loader.next()) continue;
   CHECK(loader.resources().scan_index->counts().wrong == kImages / 4);
-  CHECK_THAT(loader.explain(), Contains("18 crops decoded by it, 6 added, 6 found wrong"));
+  CHECK_THAT(loader.explain(), Contains("18 crops decoded with a scan index, 6 indexes added, 6 rejected"));
   CHECK(run_epochs(photos.spec(), 1) == expected);
 
   write_file_atomically(path, "garbage");
   Loader rebuilt(photos.spec(), open_dataset(photos.spec().source.path), *device, {{}, 1});
   while (rebuilt.next()) continue;
-  CHECK_THAT(rebuilt.explain(), Contains("24 added, 0 found wrong") && Contains("it was damaged; its indexes"));
+  CHECK_THAT(rebuilt.explain(), Contains("24 indexes added, 0 rejected") && Contains("it was damaged; its indexes"));
   CHECK(run_epochs(photos.spec(), 1) == expected);
 }
 
@@ -157,7 +157,8 @@ TEST_CASE("indexes of another version are counted and rebuilt", "[pipeline]") {
   CHECK(counts.other_version == kImages);
   CHECK(counts.wrong == 0);
   CHECK(counts.made == kImages);
-  CHECK_THAT(loader.explain(), Contains("24 added, 0 found wrong, 24 of another version of unstarve and rebuilt\n"));
+  CHECK_THAT(loader.explain(),
+             Contains("24 indexes added, 0 rejected, 24 of another version of unstarve and rebuilt\n"));
   const ScanIndexCounts after = counts_after(photos.spec(), 1);
   CHECK(after.used == kImages);
   CHECK(after.other_version == 0);

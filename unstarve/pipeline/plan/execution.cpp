@@ -73,7 +73,7 @@ void resolve_read_ahead(const Plan& plan, ExecutionPlan& execution) {
     execution.max_read_ahead = reads > 0 ? reads : may_begin_later ? plan.facts.most_reads_in_flight : 0;
   if (reads == 0) {
     execution.read_ahead_reason = chosen_here
-                                      ? "nothing to gain: the data are in memory or in the page cache, or unpacking "
+                                      ? "nothing to gain: the data is in memory or in the page cache, or unpacking "
                                         "them takes longer than reading"
                                       : "switched off by execution.read_ahead";
     if (execution.max_read_ahead > 0)
@@ -82,7 +82,7 @@ void resolve_read_ahead(const Plan& plan, ExecutionPlan& execution) {
   }
   execution.read_ahead_reason =
       fmt::format("{} records in flight, {}{}", reads,
-                  chosen_here ? "the data are on a cold disk or on a server" : "as requested by execution.read_ahead",
+                  chosen_here ? "the data is on a cold disk or on a server" : "as requested by execution.read_ahead",
                   execution.read_ahead_tuned ? "; the starting point, autotuned during the run" : "");
 }
 

@@ -57,7 +57,7 @@ TEST_CASE("a memory limit reduces the number of threads, unless it is requested"
   CHECK_THROWS_WITH(limited(0, 1), Catch::Contains("memory_limit_mb"));
 }
 
-TEST_CASE("read-ahead is that requested, else what the data need") {
+TEST_CASE("read-ahead is that requested, else what the data needs") {
   const auto reads = [](int requested, int useful) {
     return resolved([&](PipelineSpec& spec) { spec.execution.read_ahead = requested; }, useful);
   };

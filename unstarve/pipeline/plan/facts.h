@@ -24,7 +24,7 @@ struct LargestSample {
   Size image;
 };
 
-// Scan indexes (positions of JPEG rows) available for these data.
+// Scan indexes (positions of JPEG rows) available for this data.
 struct ScanIndexFacts {
   std::uint64_t packed_records = 0;            // of shards that were packed with an index
   std::vector<std::string> not_used{};         // index files that are not usable, each with its reason

@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-// Samples that are tried for a readable image before the data are rejected.
+// Samples that are tried for a readable image before the data is rejected.
 constexpr std::uint64_t kProbes = 100;
 
 const Value& image_of(const RecordBuffer& record, const DataFacts& facts) {

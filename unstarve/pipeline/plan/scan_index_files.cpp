@@ -21,7 +21,7 @@ bool has_location(const SourceSpec& source) {
 ScanIndexFiles scan_index_files(const PipelineSpec& spec) {
   const std::vector<SourceSpec> sources = spec.mix.empty() ? std::vector{spec.source} : spec.mix;
   if (!std::all_of(sources.begin(), sources.end(), has_location))
-    return {{}, "the data have no path or URL by which an index could be found again"};
+    return {{}, "the data has no path or URL by which an index could be found again"};
   std::string splits;
   for (const SourceSpec& source : sources) splits += source.split + "\n";
   std::string name = name_of_sources(spec);

@@ -11,7 +11,7 @@ PASS(scale_into_decode, "decodes JPEG at a reduced scale where the result is res
      "photographs differ by less than 6 of 255 on average, 20 in the worst case, and show less than one pixel more on "
      "each side")
 PASS(resize_into_decode, "resizes rows as they are decoded", "")
-PASS(scan_index, "remembers the positions of MCU rows in a JPEG and decodes crops from there", "")
+PASS(scan_index, "stores the positions of MCU rows in a JPEG and decodes crops from there", "")
 PASS(operation_fusion, "crops, pads, mirrors and changes colours without writing an image each", "")
 PASS(normalise_on_device, "copies uint8 to a device that normalises and casts",
      "a value is off by at most 2^-20 of the larger of |pixel / (255 std)| and |mean / std|")

@@ -138,7 +138,7 @@ enum class ExecutionOrder {
 };
 
 struct ExecutionSpec {
-  int threads = 0;     // loader threads; 0: autotuned, or all usable cores without autotune
+  int threads = 0;     // worker threads; 0: autotuned, or all usable cores without autotune
   int prefetch = 2;    // batches ready before they are needed (initial value if autotuned); 0: on request
   bool pinned = true;  // batch slots in page-locked memory if the device supports it
   // Records read before they are needed, N at a time; 0: none, -1: autotuned (none for data in memory or in the page
@@ -151,7 +151,7 @@ struct ExecutionSpec {
   // Does not change batches in exact order.
   bool autotune = true;
   int cpu_limit = 0;  // CPU cores that autotuned threads may use; 0: all usable cores
-  // The loader threads to begin with, before a memory limit reduces them (plan/execution.h).
+  // The worker threads to begin with, before a memory limit reduces them (plan/execution.h).
   [[nodiscard]] int initial_threads(int usable_cores) const {
     if (threads > 0) return threads;
     return autotune && cpu_limit > 0 && cpu_limit < usable_cores ? cpu_limit : usable_cores;

@@ -167,7 +167,7 @@ void visit_batch(Visitor& v, auto& batch) {
 
 template <class Visitor>
 void visit_execution(Visitor& v, auto& execution) {
-  v.node("threads", execution.threads, {"loader threads; 0: autotuned, or all usable cores without autotune", 0, 1024});
+  v.node("threads", execution.threads, {"worker threads; 0: autotuned, or all usable cores without autotune", 0, 1024});
   v.node("prefetch", execution.prefetch, {"batches ready before they are needed", 0, 1024});
   v.node("read_ahead", execution.read_ahead,
          {"records read before they are needed, N at a time; 0: none, -1: auto", -1, 1024});

@@ -21,7 +21,7 @@ namespace unstarve {
 // Whether crc32c() uses the instruction on this machine.
 [[nodiscard]] bool has_crc32c_instruction() noexcept;
 
-// TFRecord stores checksums rotated and shifted: a CRC of data that contain their own CRC is weak.
+// TFRecord stores checksums rotated and shifted: a CRC of data that contains its own CRC is weak.
 [[nodiscard]] constexpr std::uint32_t mask_crc32c(std::uint32_t crc) noexcept {
   return (crc >> 15 | crc << 17) + 0xa282ead8u;
 }

@@ -128,7 +128,8 @@ class InflatedBytes final : public ByteSource {
  public:
   InflatedBytes(std::shared_ptr<const ByteSource> source, Compression compression, std::span<const std::uint8_t> points)
       : source_(std::move(source)), compression_(compression) {
-    if (points.size() < kPointsHeader) damaged("is cut short");
+    if (points.size() < kPointsHeader)
+      damaged(fmt::format("is truncated: {} bytes; expected a header of {}", points.size(), kPointsHeader));
     size_ = load_little<std::uint64_t>(points.data());
     const std::uint64_t count = load_little<std::uint64_t>(points.data() + 8);
     if (count > (points.size() - kPointsHeader) / kPointBytes) damaged("is shorter than its table");

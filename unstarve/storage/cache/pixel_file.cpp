@@ -106,9 +106,10 @@ void PixelFile::recreate(const std::string& key) {
   if (::ftruncate(file_.get(), static_cast<off_t>(table_bytes_ + limit_)) != 0) {
     const int error = errno;
     (void)!::ftruncate(file_.get(), 0);
-    throw Error(ErrorKind::kIo, "cache " + path_.string() + ": no file of its limit of " + std::to_string(limit_) +
-                                    " bytes can be made (" + std::generic_category().message(error) +
-                                    "); give a smaller limit");
+    throw Error(ErrorKind::kIo, "create cache " + path_.string() + ": its limit of " + std::to_string(limit_) +
+                                    " bytes requires a larger file than the system accepts (" +
+                                    std::generic_category().message(error) +
+                                    "); expected a smaller limit. Reduce cache.limit_mb.");
   }
   Header head{};
   head.magic = kMagic;

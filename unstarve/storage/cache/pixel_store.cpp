@@ -15,8 +15,8 @@
 namespace unstarve {
 namespace {
 
-std::string stopped_text(const std::filesystem::path& path, const std::string& why) {
-  return "the cache " + (path.empty() ? "in memory" : path.string()) + " takes no more: " + why;
+std::string cache_name(const std::filesystem::path& path) {
+  return "cache " + (path.empty() ? "in memory" : path.string());
 }
 
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t step) { return (bytes + step - 1) / step * step; }
@@ -55,7 +55,7 @@ class MappedStore final : public PixelStore {
       entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
       // Other users may return memory to the shared budget.
       if (file_.used().load(std::memory_order_relaxed) + bytes > room_->size())
-        stop(fmt::format("its limit of {} bytes is reached", room_->size()), false);
+        stop(fmt::format(" is full: its limit is {} bytes", room_->size()), false);
       return;
     }
     const std::uint64_t offset = file_.used().fetch_add(bytes, std::memory_order_relaxed);
@@ -63,7 +63,7 @@ class MappedStore final : public PixelStore {
       file_.used().fetch_sub(bytes, std::memory_order_relaxed);
       if (room_) room_->give_back(bytes);
       entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
-      stop(fmt::format("its limit of {} bytes is reached", file_.limit()), false);
+      stop(fmt::format(" is full: its limit is {} bytes", file_.limit()), false);
       return;
     }
     std::uint32_t crc = 0;
@@ -111,16 +111,16 @@ class MappedStore final : public PixelStore {
     const int reason = file_.write(offset, bytes);
     if (reason == 0) return true;
     const std::uint64_t used = file_.used().load(std::memory_order_relaxed);
-    stop(
-        fmt::format("writing to it failed after {} bytes of pixels: {}", used, std::generic_category().message(reason)),
-        true);
+    stop(fmt::format(" stores no more images: writing failed after {} bytes of pixels: {}", used,
+                     std::generic_category().message(reason)),
+         true);
     return false;
   }
 
-  // `unexpected`: not a consequence of the configured limit.
-  void stop(const std::string& why, bool unexpected) const {
+  // `state` follows the name of the cache. `unexpected`: not a consequence of the configured limit.
+  void stop(const std::string& state, bool unexpected) const {
     full_.store(true, std::memory_order_relaxed);
-    const std::string note = stopped_text(file_.path(), why);
+    const std::string note = cache_name(file_.path()) + state;
     {
       std::lock_guard lock(mutex_);
       if (!note_.empty()) return;
@@ -163,7 +163,7 @@ std::shared_ptr<const PixelStore> open_pixel_store(const std::filesystem::path& 
   try {
     return std::make_shared<MappedStore>(file, key, samples, limit, std::move(room));
   } catch (const PixelFile::NoRoom& found) {
-    return std::make_shared<NoStore>(limit, stopped_text(file, found.reason));
+    return std::make_shared<NoStore>(limit, cache_name(file) + " stores no images: " + found.reason);
   }
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("the store respects its limit and reports that it is full", "[storage]
   const int found = count(*store, 1000);
   CHECK(found > 10);
   CHECK(found < 1000);
-  CHECK(store->note().find("limit of 65536 bytes") != std::string::npos);
+  CHECK(store->note().find("cache in memory is full: its limit is 65536 bytes") != std::string::npos);
   CHECK_THROWS_AS(open_pixel_store({}, "key", 10, 0), Error);
 }
 
@@ -106,7 +106,7 @@ TEST_CASE("a store that cannot be written emits one notice, whose sink may call 
   }
   set_notice_sink({});
   REQUIRE(notices.size() == 1);
-  CHECK_THAT(notices[0], Catch::EndsWith("pixels takes no more: writing to it failed after " +
+  CHECK_THAT(notices[0], Catch::EndsWith("pixels stores no more images: writing failed after " +
                                          std::to_string(store->counts().bytes) + " bytes of pixels: File too large"));
   CHECK(count(*store, 10) == 0);
 }
@@ -117,11 +117,12 @@ TEST_CASE("a limit above the largest file is an error; without room for entries 
   {
     const testing::FileSizeLimit limit(1 << 16);
     CHECK_THROWS_WITH(open_pixel_store(path, "key", 10, 1 << 20),
-                      "cache " + path.string() +
-                          ": no file of its limit of 1048576 bytes can be made (File too large); give a smaller limit");
+                      "create cache " + path.string() +
+                          ": its limit of 1048576 bytes requires a larger file than the system accepts (File too "
+                          "large); expected a smaller limit. Reduce cache.limit_mb.");
     CHECK(std::filesystem::file_size(path) == 0);
     CHECK_THAT(open_pixel_store(path, "key", 10'000, 1 << 20)->note(),
-               Catch::Contains("its entries need 327680 bytes"));
+               Catch::Contains("pixels stores no images: its entries need 327680 bytes"));
   }
   CHECK(open_pixel_store(path, "key", 10, 1 << 20)->note().empty());
 }

@@ -75,8 +75,8 @@ class Dataset {
   [[nodiscard]] virtual const std::vector<Field>& fields() const = 0;
   // Class names by class number; empty if the format has none.
   [[nodiscard]] virtual const std::vector<std::string>& classes() const = 0;
-  // Why the records have no label: what the data contain instead, for messages ("the columns path, score"). Empty if
-  // they have one, or if none was requested when the data were opened.
+  // Why the records have no label: what the data contains instead, for messages ("the columns path, score"). Empty if
+  // they have one, or if none was requested when the data was opened.
   [[nodiscard]] virtual std::string missing_labels() const {
     return field_index(FieldKind::kLabel) < 0 ? "records without labels" : "";
   }
@@ -84,7 +84,7 @@ class Dataset {
   [[nodiscard]] virtual std::string label_choice() const { return ""; }
   // Stored bytes of all records; 0 if computing it would require a pass over the data.
   [[nodiscard]] virtual std::uint64_t stored_bytes() const = 0;
-  // Equal for equal data, and different for each record unless the same data are given twice.
+  // Equal for equal data, and different for each record unless the same data is given twice.
   // Precondition: id < size().
   [[nodiscard]] virtual RecordLocation record_location(std::uint64_t id) const = 0;
   // As text for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".

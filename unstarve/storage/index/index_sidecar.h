@@ -1,5 +1,5 @@
 #pragma once
-// The index sidecar: a file next to the data with the result of one pass over them, so that later runs need no pass.
+// The index sidecar: a file next to the data with the result of one pass over it, so that later runs need no pass.
 //
 // The sidecar has the location, label and size of each record, and any number of named blobs per record (for example,
 // the bit positions in a JPEG). It is a cache: if it is missing, stale or damaged, it is rebuilt.
@@ -102,7 +102,7 @@ class IndexView {
   IndexView(std::span<const std::uint8_t> bytes, std::string name);
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  // The version of the data that were indexed.
+  // The version of the data that was indexed.
   [[nodiscard]] const SourceStamp& data() const { return data_; }
   [[nodiscard]] std::uint64_t size() const { return count_; }
   // Precondition: id < size().

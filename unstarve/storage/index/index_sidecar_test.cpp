@@ -151,7 +151,7 @@ TEST_CASE("an invalid index is rejected") {
   CHECK_THROWS_AS(index_bytes(kData, records, fine, taken), Error);
 }
 
-TEST_CASE("the index of data is next to them") {
+TEST_CASE("the index of data is next to it") {
   CHECK(index_path("photos/").string() == "photos.unstarve-index");
   CHECK(index_path("a/b.bin").string() == "a/b.bin.unstarve-index");
 }

@@ -54,7 +54,7 @@ ShardSummary read_summary(const IndexView& view) {
   summary.classes = load_little<std::uint32_t>(p + 8);
   summary.damaged = load_little<std::uint64_t>(p + 12);
   for (std::size_t at = kFront; at < bytes->size();) {
-    if (bytes->size() - at < 8) throw input_error("read index: its class names are cut short");
+    if (bytes->size() - at < 8) throw input_error("read index: its class names are truncated");
     const std::uint32_t number = load_little<std::uint32_t>(p + at);
     const std::uint32_t length = load_little<std::uint32_t>(p + at + 4);
     at += 8;

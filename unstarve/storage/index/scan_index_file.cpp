@@ -93,16 +93,18 @@ std::string ScanIndexBuilder::file(std::uint64_t shard_bytes) const {
 
 std::string ScanIndexView::why_not_of(std::span<const std::uint8_t> file, std::uint64_t records,
                                       std::uint64_t shard_bytes) {
-  if (file.size() < layout::kHeaderBytes) return fmt::format("it ends in its head, after {} bytes", file.size());
+  if (file.size() < layout::kHeaderBytes)
+    return fmt::format("truncated: {} bytes; expected a header of {}", file.size(), layout::kHeaderBytes);
   const auto header = file.first<layout::kHeaderBytes>();
   const layout::Head head = layout::head_of(header);
-  if (head == layout::Head::kDamaged) return "its head is damaged";
+  if (head == layout::Head::kDamaged) return "damaged header";
   if (head == layout::Head::kOtherVersion) return "it was written by another version of unstarve";
   if (layout::records_of(header) != records || layout::key_of(header) != shard_bytes)
     return fmt::format("it belongs to a shard with {} records in {} bytes; found {} in {}", layout::records_of(header),
                        layout::key_of(header), records, shard_bytes);
   if ((file.size() - header.size()) / layout::kEntryBytes < records)
-    return fmt::format("it ends in its table, after {} bytes", file.size());
+    return fmt::format("truncated: {} bytes; expected a header of {} and a table of {} entries", file.size(),
+                       layout::kHeaderBytes, records);
   return "";
 }
 

@@ -133,12 +133,12 @@ TEST_CASE("a file of scan indexes of another shard, or incomplete, is reported w
     folder.write("a.tar.jpeg.unstarve-index", damaged);
     const bool version = at >= 8 && at < 12;
     CHECK(rejected(shard, 6) ==
-          path + (version ? ": it was written by another version of unstarve" : ": its head is damaged"));
+          path + (version ? ": it was written by another version of unstarve" : ": damaged header"));
   }
   for (const std::size_t size : {std::size_t{0}, std::size_t{31}, std::size_t{32}, std::size_t{32 + 6 * 16 - 1}}) {
     folder.write("a.tar.jpeg.unstarve-index", whole.substr(0, size));
-    CHECK(rejected(shard, 6) ==
-          path + ": it ends in its " + (size < 32 ? "head" : "table") + ", after " + std::to_string(size) + " bytes");
+    CHECK(rejected(shard, 6) == path + ": truncated: " + std::to_string(size) + " bytes; expected a header of 32" +
+                                    (size < 32 ? "" : " and a table of 6 entries"));
   }
   folder.write("a.tar.jpeg.unstarve-index", whole);
   (void)opened(shard, 6);

@@ -55,7 +55,7 @@ TEST_CASE("indexes of other data are not used", "[storage]") {
   CHECK(ScanIndexStore::open(paths, 100, 7)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(paths, 100, 8)->find(1, bytes));
   CHECK_FALSE(ScanIndexStore::open(paths, 99, 8)->find(1, bytes));
-  CHECK(ScanIndexStore::open(paths, 98, 8)->note().empty());  // other data are not damage
+  CHECK(ScanIndexStore::open(paths, 98, 8)->note().empty());  // other data is not damage
   folder.write("index", std::string_view("something else"));
   const auto store = ScanIndexStore::open(paths, 100, 7);
   CHECK_FALSE(store->find(1, bytes));
@@ -225,7 +225,7 @@ TEST_CASE("threads and processes add to one file", "[storage]") {
   }
 }
 
-TEST_CASE("data in the working folder have their indexes there", "[storage]") {
+TEST_CASE("data in the working folder has its indexes there", "[storage]") {
   const testing::TemporaryFolder folder;
   folder.folder("photos");
   const std::filesystem::path before = std::filesystem::current_path();

@@ -1,5 +1,5 @@
 #pragma once
-// Detects whether data are in the page cache, and how many concurrent reads are useful if they are not.
+// Detects whether data is in the page cache, and how many concurrent reads are useful if it is not.
 //
 // Threads: free functions. Failure: none; if the kernel does not report it, files count as cached.
 // Source: preadv2(2), RWF_NOWAIT: a read that would wait for the disk fails with EAGAIN. (mincore(2) reports nothing

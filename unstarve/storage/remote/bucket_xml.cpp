@@ -187,7 +187,7 @@ bool decode_key(std::string& key) {
 
 ListPage parse_list_page(std::string_view xml, const std::string& name) {
   const auto reject = [&](const std::string& reason) {
-    throw input_error("list {}: the answer is not a page of a list: {}", name, reason);
+    throw input_error("list {}: the response is not an object listing: {}", name, reason);
   };
   ListReader reader;
   if (const auto reason = reader.read(xml)) reject(*reason);

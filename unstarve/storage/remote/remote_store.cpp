@@ -336,8 +336,10 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
     // A page of Azure may be empty and still have a successor.
     const bool empty = page.objects.empty() && page.prefixes.empty() && url.scheme != Scheme::kAz;
     if (page.continuation_token == next.continuation_token || empty) {
-      throw input_error("list {}: the server repeats itself after {} objects", name,
-                        level.objects.size() + level.folders.size());
+      throw input_error(
+          "list {}: the server returned the same or an empty page after {} objects; expected the next "
+          "page",
+          name, level.objects.size() + level.folders.size());
     }
     next.continuation_token = page.continuation_token;
   }

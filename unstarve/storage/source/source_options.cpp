@@ -51,7 +51,8 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
 
 void SourceOptions::give(const std::string& key, const std::string& value) {
   if (values_.emplace(key, value).second) return;
-  throw argument_error("open {}: {}={} and {}s '{}'; expected one of them", text_, key, values_.at(key), key, value);
+  throw argument_error("open {}: found {}={} in the path and {} '{}' as an argument; expected one of them", text_, key,
+                       values_.at(key), key, value);
 }
 
 void SourceOptions::reject_unknown() const {

@@ -30,7 +30,7 @@ void check_classes(const infer::Graph& graph, const TrainSettings& settings, con
   if (shape.size() == 2 && shape[1] == settings.classes) return;
   throw Error(ErrorKind::kInput,
               fmt::format("loading weights {}: the output of the network is {}; expected [batch, {}], the classes of "
-                          "the data. Train the network of the zoo on these data first",
+                          "the data. Train the network of the zoo on this data first",
                           path, infer::text_of(shape), settings.classes));
 }
 

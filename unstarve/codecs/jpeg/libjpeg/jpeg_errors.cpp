@@ -66,8 +66,8 @@ Error jpeg_error(const JpegFailure& failure, const std::string& where) {
       return input_error("JPEG: found {}{}; expected baseline, extended or progressive. Convert the image.",
                          process_of(failure.manager.msg_parm.i[0]), suffix);
     case kTooManyScans:
-      return input_error(
-          "JPEG: more than 500 scans{}; expected at most 500; remove the file, it was made to waste time", suffix);
+      return input_error("JPEG: more than 500 scans (a decompression bomb){}; expected at most 500. Remove the file.",
+                         suffix);
     default: return input_error("JPEG: {}{}", failure.text, suffix);
   }
 }

@@ -94,12 +94,11 @@ std::optional<RunFinding> find_expensive_samples(const RunProfile& profile) {
 
 const Rule kExpensiveSamples{
     "expensive-samples",
-    "workers run or wait for a core for 90 % of the time and use 40 % of the usable cores, the "
-    "main thread waits for batches for 10 %, less than half a core per main process is free, "
-    "other programs use less than a fifth of the cores, and large-images, "
-    "spinning-threads and many-workers find nothing; or, without workers, the main thread decodes and changes images "
-    "in the loader, or itself while it trains, for 10 % of the time, less than half a core per main process is free, "
-    "and serial-input, large-images and slow-reads find nothing",
+    "all of: workers run or wait for a core for 90 % of the time; they use 40 % of the usable cores; the main thread "
+    "waits for batches for 10 %; less than half a core per main process is free; other programs use less than a fifth "
+    "of the cores; large-images, spinning-threads and many-workers find nothing. Without workers, all of: the main "
+    "thread decodes and changes images, in the loader or itself while it trains, for 10 % of the time; less than half "
+    "a core per main process is free; serial-input, large-images and slow-reads find nothing",
     find_expensive_samples};
 
 }  // namespace unstarve

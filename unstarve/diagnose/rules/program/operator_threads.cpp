@@ -60,9 +60,9 @@ std::optional<RunFinding> find_operator_threads(const RunProfile& profile) {
 
 const Rule kOperatorThreads{
     "operator-threads",
-    "the main process waited for a core for 20 % of the time in which it could run, mostly in threads with the same "
-    "name; there are more than 1.5 times as many of these threads as usable cores, and on average 1.3 times as many "
-    "are runnable; the main thread is runnable for half of the time; a library that computes operators is known "
+    "all of: the main process waited for a core for 20 % of the time in which it could run, mostly in threads with "
+    "the same name; there are more than 1.5 times as many of these threads as usable cores; on average 1.3 times as "
+    "many are runnable; the main thread is runnable for half of the time; a library that computes operators is known "
     "(OpenMP, OpenBLAS, torch, TensorFlow, JAX), or other programs take less than a fifth of the usable cores",
     find_operator_threads};
 

@@ -83,12 +83,11 @@ std::optional<RunFinding> find_spinning_threads(const RunProfile& profile) {
 
 const Rule kSpinningThreads{
     "spinning-threads",
-    "the main process waited for a core for 30 % of the time in which it could run, less than half a core per main "
-    "process is free, and threads that prepare data could use 0.3 cores, or other programs could and the threads below "
-    "use 0.3 cores while the main thread waits for batches; threads with the name of "
-    "the main thread that execute no Python are runnable for 80 % of the time in which the main thread does not wait "
-    "for batches, and for 30 % of all time; a library that computes operators is known (OpenMP, OpenBLAS, torch, "
-    "TensorFlow, JAX)",
+    "all of: the main process waited for a core for 30 % of the time in which it could run; less than half a core per "
+    "main process is free; threads with the name of the main thread that execute no Python are runnable for 80 % of "
+    "the time in which the main thread does not wait for batches, and for 30 % of all time; threads that prepare data "
+    "could use 0.3 cores, or other programs could and these threads use 0.3 cores while the main thread waits for "
+    "batches; a library that computes operators is known (OpenMP, OpenBLAS, torch, TensorFlow, JAX)",
     find_spinning_threads};
 
 }  // namespace unstarve

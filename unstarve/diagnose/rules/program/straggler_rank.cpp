@@ -248,11 +248,11 @@ std::optional<RunFinding> find_straggler_rank(const RunProfile& profile) {
 
 }  // namespace
 
-const Rule kStragglerRank{"straggler-rank",
-                          "several ranks end their steps together, and one of them spends less time in the exchange "
-                          "than the others: 30 % of the time less; or 15 % less, and something delays it for 5 % of "
-                          "the time more than the others; or 10 % less, and something delays it for 30 %; or loader, "
-                          "checkpoints and logs take 10 % of the time more, and twice as much, as in the others",
-                          find_straggler_rank};
+const Rule kStragglerRank{
+    "straggler-rank",
+    "several ranks end their steps together. Compared with the others, one of them spends 30 % of the time less in "
+    "the exchange; or 15 % less, and something delays it for 5 % of the time more; or 10 % less, and something delays "
+    "it for 30 % more; or it spends 10 % of the time more, and twice as much, in loader, checkpoints and logs",
+    find_straggler_rank};
 
 }  // namespace unstarve

@@ -86,7 +86,7 @@ function drawTimeline(box, timeline, width) {
     html("span", `key ${BAR_LOOKS[kind] ?? "c6"}`, item);
     item.append(kind);
   }
-  html("li", "", list, "Click, then zoom by the wheel or + and −, move by dragging or arrows, Home shows all");
+  html("li", "", list, "Click the chart. Zoom: wheel, + and −. Move: drag or arrow keys. Reset: Home.");
   if (focused) box.focus();
 }
 
