@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any, TypeAlias
@@ -38,6 +39,13 @@ def batches_per_epoch(loader: Any) -> int | None:
         return len(loader)
     except TypeError:
         return None
+
+
+def steps_of(epochs: float, per_epoch: int) -> int:
+    """Returns the number of steps of `epochs`, of which the last one may be a part; rounded up, as EpochSteps does."""
+    whole = math.floor(epochs)
+    rounding = 1e-12 * max(1.0, epochs) * per_epoch  # 0.07 * 100 is a little more than 7
+    return whole * per_epoch + math.ceil((epochs - whole) * per_epoch - rounding)
 
 
 def class_count(loader: Any) -> int | None:

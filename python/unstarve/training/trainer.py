@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import threading
@@ -31,7 +30,7 @@ from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.representation import Rows, as_html, as_text, counted
-from unstarve.training.batches import Batches, batches_per_epoch, class_count
+from unstarve.training.batches import Batches, batches_per_epoch, class_count, steps_of
 from unstarve.training.faults import Faults
 from unstarve.training.interrupt import Interrupt
 from unstarve.training.network import Loss, Network, check_loss, check_module
@@ -282,7 +281,7 @@ class Trainer:
             plan.first_step = plan.start_step - batches.resume(plan.start_step, state, resumed)
         per_epoch = self._per_epoch or 0
         if self._epochs:
-            plan.steps = plan.first_step + math.ceil(self._epochs * per_epoch)
+            plan.steps = plan.first_step + steps_of(self._epochs, per_epoch)
         plan.minutes = self._minutes
         plan.target = self._target
         plan.evaluate_every = round(self._evaluate_every * per_epoch)

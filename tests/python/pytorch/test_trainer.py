@@ -17,6 +17,7 @@ import trainer_support as support  # noqa: E402
 import unstarve as un  # noqa: E402
 from trainer_support import losses_of, trainer  # noqa: E402
 from unstarve import weights  # noqa: E402
+from unstarve.training.batches import steps_of  # noqa: E402
 
 support.require_libtorch()
 
@@ -289,6 +290,17 @@ def test_a_run_of_minutes_needs_no_length():
     begin = time.monotonic()
     history = trainer(loader=Endless(), epochs=None, minutes=0.02).fit()
     assert history["steps"] > 10 and history["epochs"] is None and time.monotonic() - begin < 20
+
+
+def test_decimal_fractions_of_an_epoch_have_no_additional_step():
+    """0.07 * 100 is a little more than 7."""
+    history = trainer(loader=support.batches()[:1] * 100, epochs=0.07).fit()
+    assert history["steps"] == 7 and history["epochs"] == 0.07
+    for length in (5, 10, 20, 100, 5005):
+        for tenths in range(1, 2000):
+            if tenths * length % 10 == 0:
+                assert steps_of(tenths / 10, length) == tenths * length // 10
+    assert steps_of(2 + 1.5 / 40_040, 40_040) == 2 * 40_040 + 2
 
 
 def test_the_target_ends_the_run():
