@@ -71,8 +71,8 @@ class Trainer:
             package, else the pixels are only scaled.
         seed: Seed of torch's random generators, from which the module may draw, for example for dropout. They are
             seeded for each step, by its number, so that a resumed run draws the same numbers.
-        evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; 0: only at the end. None: 1,
-            or 0 with `minutes`.
+        evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; at least one step. 0: only
+            at the end. None: 1, or 0 with `minutes`.
         checkpoint_dir: Folder for checkpoints, which are written in the background; None: the resumed folder, or the
             one of which the resumed file is the newest checkpoint; otherwise no checkpoints.
         checkpoint_every: Time between checkpoints, in addition to those of evaluations, of the end and of Ctrl-C: a
@@ -284,7 +284,7 @@ class Trainer:
             plan.steps = plan.first_step + steps_of(self._epochs, per_epoch)
         plan.minutes = self._minutes
         plan.target = self._target
-        plan.evaluate_every = round(self._evaluate_every * per_epoch)
+        plan.evaluate_every = max(1, round(self._evaluate_every * per_epoch)) if self._evaluate_every else 0
         plan.report_every = max(1, min(per_epoch // 10 if per_epoch else _MOST_STEPS_PER_REPORT,
                                        _MOST_STEPS_PER_REPORT))
         plan.checkpoint_seconds = self._checkpoint_seconds

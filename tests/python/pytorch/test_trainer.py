@@ -303,6 +303,13 @@ def test_decimal_fractions_of_an_epoch_have_no_additional_step():
     assert steps_of(2 + 1.5 / 40_040, 40_040) == 2 * 40_040 + 2
 
 
+@pytest.mark.parametrize(("every", "steps"), [(0.01, [*range(1, 11)]), (0.04, [*range(1, 11)]), (0.5, [5, 10]),
+                                              (0, [10])])
+def test_an_evaluation_follows_at_least_one_step(every, steps):
+    history = trainer(None, None, support.batches(16), epochs=1, evaluate_every=every).fit()
+    assert [evaluation["step"] for evaluation in history["evaluations"]] == steps
+
+
 def test_the_target_ends_the_run():
     history = trainer(None, None, support.batches(seed=5), epochs=200, learning_rate=0.05, target=0.7).fit()
     assert history["accuracy"] >= 0.7 and history["epochs"] < 200
