@@ -143,6 +143,8 @@ class Trainer:
             self._classes = int(found or 2)
         self._per_epoch = batches_per_epoch(loader)
         self._check_length(faults, epochs, minutes, target, evaluate_every)
+        if validation is None and settings.get("test_augmentation", "none") != "none":
+            faults.add("Trainer(test_augmentation): no effect without validation data; expected both or neither")
         self._resume = "" if resume is None else os.fsdecode(resume)
         with faults.collected():
             self._folder = (_core.folder_of_resumed(self._resume) if checkpoint_dir is None

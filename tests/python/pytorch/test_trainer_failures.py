@@ -244,6 +244,7 @@ def lazy():
     ({"beta1": 0.8}, r"Trainer\(beta1\): no effect with optimiser sgd; expected adamw or lamb. Remove it"),
     ({"optimiser": "adamw", "momentum": 0.9}, "momentum.: no effect with optimiser adamw; expected sgd"),
     ({"lookahead_decay": 0.5}, r"Trainer\(lookahead_decay\): no effect without lookahead; expected both or neither"),
+    ({"test_augmentation": "mirror"}, r"Trainer\(test_augmentation\): no effect without validation data; expected"),
     ({"prune_every": 5}, r"Trainer\(prune_every\): no effect without prune; expected both or neither"),
     ({"accumulate": 1.5}, r"Trainer\(accumulate\): found 1.5; expected an integer"),
     ({"nesterov": "no"}, r"Trainer\(nesterov\): found 'no'; expected True or False"),
