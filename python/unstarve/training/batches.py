@@ -21,6 +21,7 @@ from unstarve import notices
 from unstarve.arguments import check_normalisation
 from unstarve.errors import ArgumentError, InputError
 from unstarve.loaders.engine import Normalisation
+from unstarve.loaders.framework_loader import FrameworkLoader
 
 _CHANNELS = 3
 _END = object()
@@ -161,9 +162,8 @@ class Batches:
             self._empty = fresh
 
     def _new_pass(self) -> Iterator[Any]:
-        set_epoch = getattr(getattr(self._loader, "sampler", None), "set_epoch", None)
-        if set_epoch is not None:  # of a DistributedSampler
-            set_epoch(self._epoch)
+        for sampler in _samplers(self._loader):
+            sampler.set_epoch(self._epoch)
         self._epoch += 1
         return iter(self._loader)
 
@@ -205,6 +205,15 @@ class Batches:
             raise InputError(f"Trainer: the loader returned images {images.dtype} {tuple(images.shape)}; expected "
                              "uint8, float32, bfloat16 or float16 (batch, 3, height, width)")
         return images
+
+
+def _samplers(loader: Any) -> list[Any]:
+    """Returns the samplers of a loader that have set_epoch(), such as a DistributedSampler, also in a batch_sampler."""
+    if isinstance(loader, FrameworkLoader):  # its batch_sampler would begin the epoch again after a resume
+        return []
+    of_batches = getattr(loader, "batch_sampler", None)
+    found = (getattr(loader, "sampler", None), of_batches, getattr(of_batches, "sampler", None))
+    return [*{id(sampler): sampler for sampler in found if hasattr(sampler, "set_epoch")}.values()]
 
 
 def _tensor(found: Any) -> torch.Tensor:

@@ -408,12 +408,16 @@ def test_a_module_may_keep_its_input():
     assert torch.equal(module.last, expected)
 
 
-def test_distributed_samplers_receive_the_epoch():
+@pytest.mark.parametrize("kind", [torch.utils.data.DataLoader, un.DataLoader])
+@pytest.mark.parametrize("where", ["sampler", "batch_sampler", "sampler of batch_sampler"])
+def test_distributed_samplers_receive_the_epoch(kind, where):
     data = torch.utils.data.TensorDataset(*support.samples(32))
     sampler = torch.utils.data.DistributedSampler(data, 1, 0)
+    batch_sampler = torch.utils.data.BatchSampler(sampler, 16, False)
     epochs = []
-    sampler.set_epoch = epochs.append
-    trainer(loader=torch.utils.data.DataLoader(data, 16, sampler=sampler), epochs=3).fit()
+    (batch_sampler if where == "batch_sampler" else sampler).set_epoch = epochs.append
+    arguments = {"batch_size": 16, "sampler": sampler} if where == "sampler" else {"batch_sampler": batch_sampler}
+    trainer(loader=kind(data, **arguments), epochs=3).fit()
     assert epochs == [0, 1, 2]
 
 
