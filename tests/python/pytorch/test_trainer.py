@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import time
 import weakref
@@ -374,6 +375,15 @@ def test_loaders_of_this_package():
     np.testing.assert_allclose(losses_of(given.fit()), expected, rtol=1e-3)
     bfloat16 = losses_of(trainer(loader=pipeline.normalize(*un.CIFAR10).output("bfloat16").batch(16)).fit())
     np.testing.assert_allclose(bfloat16, expected, rtol=5e-2)
+
+
+def test_the_reference_shows_how_to_pass_uint8_pixels():
+    page = Path(__file__).parents[3] / "docs/reference/python.md"
+    (call,) = re.findall(r"`(un\.Trainer\([^`]*uint8[^`]*)`", page.read_text())
+    pipeline = un.open(support.DATA).shuffle(3).flip()
+    given = eval(call, {"un": un, "module": support.Small(), "pipeline": pipeline})
+    floats = un.Trainer(support.Small(), pipeline.normalize(*un.IMAGENET).batch(64), epochs=3)
+    np.testing.assert_allclose(losses_of(given.fit()), losses_of(floats.fit()), rtol=1e-3)
 
 
 def test_the_classes_are_those_of_the_loader():
