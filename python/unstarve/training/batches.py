@@ -20,6 +20,7 @@ with require_package("torch", "Trainer"):
 from unstarve import notices
 from unstarve.arguments import check_normalisation
 from unstarve.errors import ArgumentError, InputError
+from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.framework_loader import FrameworkLoader
 
@@ -66,7 +67,10 @@ class Batches:
         endless: Whether the end of a pass begins the next one, for training. Otherwise there is one pass, without the
             copies that fill up batches (Pipeline.batch).
         pinned: Whether page-locked memory is recognised.
-        normalize: (mean, std) of uint8 pixels; None is that of the loader, if it has one.
+        normalize: (mean, std) of uint8 pixels; None: they are only scaled.
+
+    Raises:
+        ArgumentError: `normalize` is invalid, or this loader of the package has images of another dtype.
     """
 
     def __init__(self, loader: Iterable[Any], *, endless: bool, pinned: bool = False,
@@ -74,8 +78,12 @@ class Batches:
         self._loader = loader
         self._endless = endless
         self._pinned = pinned
-        given = getattr(loader, "normalisation", _IDENTITY) if normalize is None else check_normalisation(normalize)
+        given = _IDENTITY if normalize is None else check_normalisation(normalize)
         self.normalisation: Normalisation = (tuple(given[0]), tuple(given[1]))
+        self._only_uint8 = normalize is not None
+        whole = getattr(loader, "_whole", loader)  # of to_torch()
+        if isinstance(whole, BaseLoader) and not whole._mapped:
+            self._check_dtype(whole.dtype)
         self._nhwc = getattr(loader, "layout", "NCHW") == "NHWC"
         self._bfloat16 = getattr(loader, "dtype", None) == "bfloat16"
         parts = getattr(loader, "parts", ())
@@ -204,7 +212,14 @@ class Batches:
         if images.dim() != 4 or images.shape[1] != _CHANNELS or images.dtype not in _ELEMENT_TYPES:
             raise InputError(f"Trainer: the loader returned images {images.dtype} {tuple(images.shape)}; expected "
                              "uint8, float32, bfloat16 or float16 (batch, 3, height, width)")
+        self._check_dtype(str(images.dtype).removeprefix("torch."))
         return images
+
+    def _check_dtype(self, dtype: str) -> None:
+        if self._only_uint8 and dtype != "uint8":
+            raise ArgumentError(f"Trainer(normalize): no effect on {dtype} images of the loader; expected uint8. "
+                                "Remove it and normalise in the loader, or return uint8 pixels, in a pipeline by "
+                                "output('uint8') instead of normalize().")
 
 
 def _samplers(loader: Any) -> list[Any]:

@@ -67,8 +67,8 @@ class Trainer:
         minutes: Length of the run in minutes. With both, the first limit reached ends the run.
         target: Accuracy, 0 to 1, at which an evaluation ends the run.
         device: "cpu", "cuda", "cuda:1", or a torch.device.
-        normalize: (mean, std) for uint8 pixels scaled to 0..1, such as un.IMAGENET. None: that of a loader of this
-            package, else the pixels are only scaled.
+        normalize: (mean, std) for uint8 pixels scaled to 0..1, such as un.IMAGENET. None: they are only scaled. Images
+            of other dtypes are normalised by the loader.
         seed: Seed of torch's random generators, from which the module may draw, for example for dropout. They are
             seeded for each step, by its number, so that a resumed run draws the same numbers.
         evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; at least one step. 0: only
@@ -159,8 +159,9 @@ class Trainer:
             self._keep = check_int("Trainer(keep_checkpoints)", keep_checkpoints, 1, 1_000_000)
         self._tensorboard = "" if tensorboard is None else os.fsdecode(tensorboard)
         with faults.collected():
-            if isinstance(loader, Iterable):
-                Batches(loader, endless=True, normalize=normalize)  # checks the normalisation
+            for data in (loader, validation):
+                if isinstance(data, Iterable):
+                    Batches(data, endless=True, normalize=normalize)  # checks the normalisation
         faults.raise_if_any()
 
     def _check_length(self, faults: Faults, epochs: float | None, minutes: float | None, target: float | None,

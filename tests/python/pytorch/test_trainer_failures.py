@@ -259,6 +259,31 @@ def test_wrong_arguments(options, message):
         un.Trainer(given.pop("module"), given.pop("loader"), **given)
 
 
+NORMALISED = un.open(support.DATA).normalize(*un.CIFAR10)
+PIXELS = un.open(support.DATA).output("uint8").batch(16)
+
+
+@pytest.mark.parametrize(("dtype", "loaders"), [
+    ("float32", [un.open(support.DATA).batch(16)]),
+    ("float32", [NORMALISED.batch(16)]),
+    ("bfloat16", [NORMALISED.output("bfloat16").batch(16).to_torch()]),
+    ("float32", [PIXELS.to_torch(normalize=un.CIFAR10)]),
+    ("float32", [PIXELS, NORMALISED.batch(16)]),
+])
+def test_a_normalisation_of_floats_of_a_pipeline_is_an_argument_without_effect(dtype, loaders):
+    with pytest.raises(un.errors.ArgumentError, match=rf"Trainer\(normalize\): no effect on {dtype} images of the"):
+        un.Trainer(support.Small(), *loaders, epochs=1, normalize=un.CIFAR10)
+
+
+def test_a_normalisation_of_other_floats_is_an_error_at_the_first_batch():
+    pixels = [((images * 255).to(torch.uint8), labels) for images, labels in support.batches()]
+    for data in ([support.batches()], [pixels, support.batches()]):
+        run = trainer(None, *data, normalize=un.CIFAR10)
+        with pytest.raises(un.errors.ArgumentError, match="no effect on float32 images of the loader; expected uint8"):
+            run.fit()
+    assert trainer(None, pixels, pixels, normalize=un.CIFAR10).fit()["steps"] == 20
+
+
 def test_all_wrong_settings_are_listed():
     with pytest.raises(un.errors.ArgumentError) as caught:
         trainer(optimiser="adam", momentum="x", learning_rate=-1, label_smoothing=2)
