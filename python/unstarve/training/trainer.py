@@ -34,6 +34,7 @@ from unstarve.training.batches import Batches, batches_per_epoch, class_count, s
 from unstarve.training.faults import Faults
 from unstarve.training.interrupt import Interrupt
 from unstarve.training.network import Loss, Network, check_loss, check_module
+from unstarve.training.outputs import check_output_folders
 from unstarve.training.settings import Settings, check_names, check_seconds, check_settings
 
 _ARGUMENTS = ("module", "loader", "validation", "loss", "classes", "epochs", "minutes", "target", "device", "normalize",
@@ -237,7 +238,8 @@ class Trainer:
             CheckError: The loss is not finite.
             KeyboardInterrupt: Ctrl-C; the message names the checkpoint.
             CancelledError: Another rank stopped.
-            IoError: A file cannot be read or written, or another rank has ended.
+            IoError: A file cannot be read or written, or another rank has ended. Folders for outputs are tried before
+                the first step.
         """
         threads = torch.get_num_threads()
         with _exclusive(self._module):
@@ -256,6 +258,8 @@ class Trainer:
     def _run(self) -> dict[str, Any]:
         resumed = _core.checkpoint_to_resume(self._folder, self._resume)
         joined = ranks.joined()
+        if joined is None or joined[0] == 0:
+            check_output_folders({"checkpoint_dir": self._folder, "tensorboard": self._tensorboard})
         self._check_shard(joined)
         device = self._device
         if joined is not None and device == torch.device("cuda"):

@@ -125,6 +125,33 @@ def test_a_resumed_run_writes_to_the_resumed_folder(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-000000{step}.safetensors" for step in (20, 30)]
 
 
+@pytest.mark.parametrize("argument", ["checkpoint_dir", "tensorboard"])
+@pytest.mark.parametrize("kind", ["/proc", "file", "below a file", "/dev/null"])
+def test_folders_for_outputs_are_tried_before_the_first_step(tmp_path, argument, kind):
+    (tmp_path / "file").write_text("")
+    folder = {"/proc": "/proc/unstarve", "file": tmp_path / "file", "below a file": tmp_path / "file/run",
+              "/dev/null": "/dev/null/run"}[kind]
+    run = trainer(**{argument: folder}, on_report=lambda _: pytest.fail("a step was done"))
+    with pytest.raises(un.errors.IoError, match=rf"Trainer\({argument}\): write to folder {folder}: .*; expected"):
+        run.fit()
+
+
+def test_all_folders_for_outputs_that_cannot_be_written_are_listed(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(un.errors.IoError, match=r"(?s)Trainer\(checkpoint_dir\): .*\n.*Trainer\(tensorboard\): "):
+        trainer(checkpoint_dir=tmp_path / "file", tensorboard="/proc/unstarve").fit()
+
+
+def test_trying_a_folder_for_outputs_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        class Module(support.Small):
+            def forward(self, x):
+                raise KeyboardInterrupt
+
+        trainer(Module(), checkpoint_dir=tmp_path / "a/run").fit()
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("given", [{"checkpoint_every": 60}, {"keep_checkpoints": 3}])
 def test_settings_of_checkpoints_require_a_folder(given):
     with pytest.raises(un.errors.ArgumentError, match="found no folder for checkpoints; expected checkpoint_dir"):
