@@ -117,7 +117,8 @@ class Batches:
     def resume(self, step: int, text: str, origin: str) -> int:
         """Continues from a state.
 
-        A loader with load_state_dict() continues with the next batch, any other with a new epoch, after a warning.
+        A loader with load_state_dict() continues with the next batch, any other with a new epoch, after a warning: also
+        at the end of an epoch, because the order of its batches may depend on the epochs before.
 
         Args:
             step: Number of steps before.
@@ -126,6 +127,9 @@ class Batches:
 
         Returns:
             The number of batches before, if all had the present size.
+
+        Raises:
+            ArgumentError: The state is of other data or another order; the message names the checkpoint.
         """
         try:
             state = json.loads(text) if text else {}
@@ -139,14 +143,17 @@ class Batches:
         per_epoch = self._per_epoch or 0
         load = getattr(self._loader, "load_state_dict", None)
         if own and state["loader"] is not None and load is not None:
-            load(_decoded(state["loader"], origin))
+            try:
+                load(_decoded(state["loader"], origin))
+            except ArgumentError as error:
+                raise ArgumentError(f"resume from {origin}: {error}. Continue with the data, seed, filters and order "
+                                    "of the original run") from error
             self._epoch = self._passed // per_epoch if per_epoch else 0
-        elif step > 0 and (not per_epoch or self._passed % per_epoch):
+        elif step > 0:
             notices.warn(f"resume from {origin}: the loader has no resume position (state_dict and load_state_dict): "
-                         "training continues with a new epoch of the data")
+                         "training continues with a new epoch of the data, whose order may differ from that of an "
+                         "uninterrupted run")
             self._epoch = -(-self._passed // per_epoch) if per_epoch else 0
-        elif per_epoch:
-            self._epoch = self._passed // per_epoch
         return self._passed
 
     # --- reading ----------------------------------------------------------------------------------------------------

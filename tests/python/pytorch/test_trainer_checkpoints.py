@@ -119,6 +119,26 @@ def test_other_iterables_resume_with_a_new_epoch(tmp_path):
     assert history["steps"] == 20
 
 
+def test_a_loader_without_resume_position_is_reported_also_at_the_end_of_an_epoch(tmp_path):
+    def make():
+        data = torch.utils.data.TensorDataset(*support.samples(64))
+        return torch.utils.data.DataLoader(data, 16, shuffle=True, generator=torch.Generator().manual_seed(4))
+
+    trainer(loader=make(), epochs=1, checkpoint_dir=tmp_path).fit()
+    with pytest.warns(un.DataWarning, match="the loader has no resume position .* order may differ"):
+        history = trainer(loader=make(), epochs=2, resume=tmp_path).fit()
+    assert history["steps"] == 8
+
+
+def test_a_state_of_another_loader_names_the_checkpoint(tmp_path):
+    trainer(loader=support.loader(), epochs=1, checkpoint_dir=tmp_path).fit()
+    (file,) = tmp_path.iterdir()
+    other = un.open(support.DATA).shuffle(5).normalize(*un.CIFAR10).batch(16)
+    with pytest.raises(un.errors.ArgumentError, match=f"resume from {file}: state: seed 3, but this loader has 5.*"
+                                                      "Continue with the data, seed, filters and order"):
+        trainer(loader=other, resume=tmp_path).fit()
+
+
 def test_a_resumed_run_writes_to_the_resumed_folder(tmp_path):
     trainer(checkpoint_dir=tmp_path).fit()
     trainer(resume=tmp_path, epochs=3).fit()
