@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any, TypeAlias
@@ -19,7 +20,9 @@ with require_package("torch", "Trainer"):
 from unstarve import notices
 from unstarve.arguments import check_normalisation
 from unstarve.errors import ArgumentError, InputError
+from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
+from unstarve.loaders.framework_loader import FrameworkLoader
 
 _CHANNELS = 3
 _END = object()
@@ -40,6 +43,13 @@ def batches_per_epoch(loader: Any) -> int | None:
         return None
 
 
+def steps_of(epochs: float, per_epoch: int) -> int:
+    """Returns the number of steps of `epochs`, of which the last one may be a part; rounded up, as EpochSteps does."""
+    whole = math.floor(epochs)
+    rounding = 1e-12 * max(1.0, epochs) * per_epoch  # 0.07 * 100 is a little more than 7
+    return whole * per_epoch + math.ceil((epochs - whole) * per_epoch - rounding)
+
+
 def class_count(loader: Any) -> int | None:
     """Returns the number of classes of a loader or of its dataset, or None if neither has `classes`."""
     for owner in (loader, getattr(loader, "dataset", None)):
@@ -57,7 +67,10 @@ class Batches:
         endless: Whether the end of a pass begins the next one, for training. Otherwise there is one pass, without the
             copies that fill up batches (Pipeline.batch).
         pinned: Whether page-locked memory is recognised.
-        normalize: (mean, std) of uint8 pixels; None is that of the loader, if it has one.
+        normalize: (mean, std) of uint8 pixels; None: they are only scaled.
+
+    Raises:
+        ArgumentError: `normalize` is invalid, or this loader of the package has images of another dtype.
     """
 
     def __init__(self, loader: Iterable[Any], *, endless: bool, pinned: bool = False,
@@ -65,8 +78,12 @@ class Batches:
         self._loader = loader
         self._endless = endless
         self._pinned = pinned
-        given = getattr(loader, "normalisation", _IDENTITY) if normalize is None else check_normalisation(normalize)
+        given = _IDENTITY if normalize is None else check_normalisation(normalize)
         self.normalisation: Normalisation = (tuple(given[0]), tuple(given[1]))
+        self._only_uint8 = normalize is not None
+        whole = getattr(loader, "_whole", loader)  # of to_torch()
+        if isinstance(whole, BaseLoader) and not whole._mapped:
+            self._check_dtype(whole.dtype)
         self._nhwc = getattr(loader, "layout", "NCHW") == "NHWC"
         self._bfloat16 = getattr(loader, "dtype", None) == "bfloat16"
         parts = getattr(loader, "parts", ())
@@ -100,7 +117,8 @@ class Batches:
     def resume(self, step: int, text: str, origin: str) -> int:
         """Continues from a state.
 
-        A loader with load_state_dict() continues with the next batch, any other with a new epoch, after a warning.
+        A loader with load_state_dict() continues with the next batch, any other with a new epoch, after a warning: also
+        at the end of an epoch, because the order of its batches may depend on the epochs before.
 
         Args:
             step: Number of steps before.
@@ -109,6 +127,9 @@ class Batches:
 
         Returns:
             The number of batches before, if all had the present size.
+
+        Raises:
+            ArgumentError: The state is of other data or another order; the message names the checkpoint.
         """
         try:
             state = json.loads(text) if text else {}
@@ -122,14 +143,17 @@ class Batches:
         per_epoch = self._per_epoch or 0
         load = getattr(self._loader, "load_state_dict", None)
         if own and state["loader"] is not None and load is not None:
-            load(_decoded(state["loader"], origin))
+            try:
+                load(_decoded(state["loader"], origin))
+            except ArgumentError as error:
+                raise ArgumentError(f"resume from {origin}: {error}. Continue with the data, seed, filters and order "
+                                    "of the original run") from error
             self._epoch = self._passed // per_epoch if per_epoch else 0
-        elif step > 0 and (not per_epoch or self._passed % per_epoch):
+        elif step > 0:
             notices.warn(f"resume from {origin}: the loader has no resume position (state_dict and load_state_dict): "
-                         "training continues with a new epoch of the data")
+                         "training continues with a new epoch of the data, whose order may differ from that of an "
+                         "uninterrupted run")
             self._epoch = -(-self._passed // per_epoch) if per_epoch else 0
-        elif per_epoch:
-            self._epoch = self._passed // per_epoch
         return self._passed
 
     # --- reading ----------------------------------------------------------------------------------------------------
@@ -153,9 +177,8 @@ class Batches:
             self._empty = fresh
 
     def _new_pass(self) -> Iterator[Any]:
-        set_epoch = getattr(getattr(self._loader, "sampler", None), "set_epoch", None)
-        if set_epoch is not None:  # of a DistributedSampler
-            set_epoch(self._epoch)
+        for sampler in _samplers(self._loader):
+            sampler.set_epoch(self._epoch)
         self._epoch += 1
         return iter(self._loader)
 
@@ -196,7 +219,23 @@ class Batches:
         if images.dim() != 4 or images.shape[1] != _CHANNELS or images.dtype not in _ELEMENT_TYPES:
             raise InputError(f"Trainer: the loader returned images {images.dtype} {tuple(images.shape)}; expected "
                              "uint8, float32, bfloat16 or float16 (batch, 3, height, width)")
+        self._check_dtype(str(images.dtype).removeprefix("torch."))
         return images
+
+    def _check_dtype(self, dtype: str) -> None:
+        if self._only_uint8 and dtype != "uint8":
+            raise ArgumentError(f"Trainer(normalize): no effect on {dtype} images of the loader; expected uint8. "
+                                "Remove it and normalise in the loader, or return uint8 pixels, in a pipeline by "
+                                "output('uint8') instead of normalize().")
+
+
+def _samplers(loader: Any) -> list[Any]:
+    """Returns the samplers of a loader that have set_epoch(), such as a DistributedSampler, also in a batch_sampler."""
+    if isinstance(loader, FrameworkLoader):  # its batch_sampler would begin the epoch again after a resume
+        return []
+    of_batches = getattr(loader, "batch_sampler", None)
+    found = (getattr(loader, "sampler", None), of_batches, getattr(of_batches, "sampler", None))
+    return [*{id(sampler): sampler for sampler in found if hasattr(sampler, "set_epoch")}.values()]
 
 
 def _tensor(found: Any) -> torch.Tensor:

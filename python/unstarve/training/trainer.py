@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import threading
@@ -31,10 +30,11 @@ from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.representation import Rows, as_html, as_text, counted
-from unstarve.training.batches import Batches, batches_per_epoch, class_count
+from unstarve.training.batches import Batches, batches_per_epoch, class_count, steps_of
 from unstarve.training.faults import Faults
 from unstarve.training.interrupt import Interrupt
 from unstarve.training.network import Loss, Network, check_loss, check_module
+from unstarve.training.outputs import check_output_folders
 from unstarve.training.settings import Settings, check_names, check_seconds, check_settings
 
 _ARGUMENTS = ("module", "loader", "validation", "loss", "classes", "epochs", "minutes", "target", "device", "normalize",
@@ -68,12 +68,12 @@ class Trainer:
         minutes: Length of the run in minutes. With both, the first limit reached ends the run.
         target: Accuracy, 0 to 1, at which an evaluation ends the run.
         device: "cpu", "cuda", "cuda:1", or a torch.device.
-        normalize: (mean, std) for uint8 pixels scaled to 0..1, such as un.IMAGENET. None: that of a loader of this
-            package, else the pixels are only scaled.
+        normalize: (mean, std) for uint8 pixels scaled to 0..1, such as un.IMAGENET. None: they are only scaled. Images
+            of other dtypes are normalised by the loader.
         seed: Seed of torch's random generators, from which the module may draw, for example for dropout. They are
             seeded for each step, by its number, so that a resumed run draws the same numbers.
-        evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; 0: only at the end. None: 1,
-            or 0 with `minutes`.
+        evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; at least one step. 0: only
+            at the end. None: 1, or 0 with `minutes`.
         checkpoint_dir: Folder for checkpoints, which are written in the background; None: the resumed folder, or the
             one of which the resumed file is the newest checkpoint; otherwise no checkpoints.
         checkpoint_every: Time between checkpoints, in addition to those of evaluations, of the end and of Ctrl-C: a
@@ -144,6 +144,8 @@ class Trainer:
             self._classes = int(found or 2)
         self._per_epoch = batches_per_epoch(loader)
         self._check_length(faults, epochs, minutes, target, evaluate_every)
+        if validation is None and settings.get("test_augmentation", "none") != "none":
+            faults.add("Trainer(test_augmentation): no effect without validation data; expected both or neither")
         self._resume = "" if resume is None else os.fsdecode(resume)
         with faults.collected():
             self._folder = (_core.folder_of_resumed(self._resume) if checkpoint_dir is None
@@ -158,8 +160,9 @@ class Trainer:
             self._keep = check_int("Trainer(keep_checkpoints)", keep_checkpoints, 1, 1_000_000)
         self._tensorboard = "" if tensorboard is None else os.fsdecode(tensorboard)
         with faults.collected():
-            if isinstance(loader, Iterable):
-                Batches(loader, endless=True, normalize=normalize)  # checks the normalisation
+            for data in (loader, validation):
+                if isinstance(data, Iterable):
+                    Batches(data, endless=True, normalize=normalize)  # checks the normalisation
         faults.raise_if_any()
 
     def _check_length(self, faults: Faults, epochs: float | None, minutes: float | None, target: float | None,
@@ -235,7 +238,8 @@ class Trainer:
             CheckError: The loss is not finite.
             KeyboardInterrupt: Ctrl-C; the message names the checkpoint.
             CancelledError: Another rank stopped.
-            IoError: A file cannot be read or written, or another rank has ended.
+            IoError: A file cannot be read or written, or another rank has ended. Folders for outputs are tried before
+                the first step.
         """
         threads = torch.get_num_threads()
         with _exclusive(self._module):
@@ -254,6 +258,8 @@ class Trainer:
     def _run(self) -> dict[str, Any]:
         resumed = _core.checkpoint_to_resume(self._folder, self._resume)
         joined = ranks.joined()
+        if joined is None or joined[0] == 0:
+            check_output_folders({"checkpoint_dir": self._folder, "tensorboard": self._tensorboard})
         self._check_shard(joined)
         device = self._device
         if joined is not None and device == torch.device("cuda"):
@@ -282,10 +288,10 @@ class Trainer:
             plan.first_step = plan.start_step - batches.resume(plan.start_step, state, resumed)
         per_epoch = self._per_epoch or 0
         if self._epochs:
-            plan.steps = plan.first_step + math.ceil(self._epochs * per_epoch)
+            plan.steps = plan.first_step + steps_of(self._epochs, per_epoch)
         plan.minutes = self._minutes
         plan.target = self._target
-        plan.evaluate_every = round(self._evaluate_every * per_epoch)
+        plan.evaluate_every = max(1, round(self._evaluate_every * per_epoch)) if self._evaluate_every else 0
         plan.report_every = max(1, min(per_epoch // 10 if per_epoch else _MOST_STEPS_PER_REPORT,
                                        _MOST_STEPS_PER_REPORT))
         plan.checkpoint_seconds = self._checkpoint_seconds

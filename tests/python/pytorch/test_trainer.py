@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import time
 import weakref
@@ -17,6 +18,7 @@ import trainer_support as support  # noqa: E402
 import unstarve as un  # noqa: E402
 from trainer_support import losses_of, trainer  # noqa: E402
 from unstarve import weights  # noqa: E402
+from unstarve.training.batches import steps_of  # noqa: E402
 
 support.require_libtorch()
 
@@ -291,6 +293,24 @@ def test_a_run_of_minutes_needs_no_length():
     assert history["steps"] > 10 and history["epochs"] is None and time.monotonic() - begin < 20
 
 
+def test_decimal_fractions_of_an_epoch_have_no_additional_step():
+    """0.07 * 100 is a little more than 7."""
+    history = trainer(loader=support.batches()[:1] * 100, epochs=0.07).fit()
+    assert history["steps"] == 7 and history["epochs"] == 0.07
+    for length in (5, 10, 20, 100, 5005):
+        for tenths in range(1, 2000):
+            if tenths * length % 10 == 0:
+                assert steps_of(tenths / 10, length) == tenths * length // 10
+    assert steps_of(2 + 1.5 / 40_040, 40_040) == 2 * 40_040 + 2
+
+
+@pytest.mark.parametrize(("every", "steps"), [(0.01, [*range(1, 11)]), (0.04, [*range(1, 11)]), (0.5, [5, 10]),
+                                              (0, [10])])
+def test_an_evaluation_follows_at_least_one_step(every, steps):
+    history = trainer(None, None, support.batches(16), epochs=1, evaluate_every=every).fit()
+    assert [evaluation["step"] for evaluation in history["evaluations"]] == steps
+
+
 def test_the_target_ends_the_run():
     history = trainer(None, None, support.batches(seed=5), epochs=200, learning_rate=0.05, target=0.7).fit()
     assert history["accuracy"] >= 0.7 and history["epochs"] < 200
@@ -357,6 +377,15 @@ def test_loaders_of_this_package():
     np.testing.assert_allclose(bfloat16, expected, rtol=5e-2)
 
 
+def test_the_reference_shows_how_to_pass_uint8_pixels():
+    page = Path(__file__).parents[3] / "docs/reference/python.md"
+    (call,) = re.findall(r"`(un\.Trainer\([^`]*uint8[^`]*)`", page.read_text())
+    pipeline = un.open(support.DATA).shuffle(3).flip()
+    given = eval(call, {"un": un, "module": support.Small(), "pipeline": pipeline})
+    floats = un.Trainer(support.Small(), pipeline.normalize(*un.IMAGENET).batch(64), epochs=3)
+    np.testing.assert_allclose(losses_of(given.fit()), losses_of(floats.fit()), rtol=1e-3)
+
+
 def test_the_classes_are_those_of_the_loader():
     assert "4 classes" in repr(un.Trainer(support.Small(), support.loader(), epochs=1))
     data = torch.utils.data.TensorDataset(*support.samples(32))
@@ -389,12 +418,16 @@ def test_a_module_may_keep_its_input():
     assert torch.equal(module.last, expected)
 
 
-def test_distributed_samplers_receive_the_epoch():
+@pytest.mark.parametrize("kind", [torch.utils.data.DataLoader, un.DataLoader])
+@pytest.mark.parametrize("where", ["sampler", "batch_sampler", "sampler of batch_sampler"])
+def test_distributed_samplers_receive_the_epoch(kind, where):
     data = torch.utils.data.TensorDataset(*support.samples(32))
     sampler = torch.utils.data.DistributedSampler(data, 1, 0)
+    batch_sampler = torch.utils.data.BatchSampler(sampler, 16, False)
     epochs = []
-    sampler.set_epoch = epochs.append
-    trainer(loader=torch.utils.data.DataLoader(data, 16, sampler=sampler), epochs=3).fit()
+    (batch_sampler if where == "batch_sampler" else sampler).set_epoch = epochs.append
+    arguments = {"batch_size": 16, "sampler": sampler} if where == "sampler" else {"batch_sampler": batch_sampler}
+    trainer(loader=kind(data, **arguments), epochs=3).fit()
     assert epochs == [0, 1, 2]
 
 

@@ -119,10 +119,57 @@ def test_other_iterables_resume_with_a_new_epoch(tmp_path):
     assert history["steps"] == 20
 
 
+def test_a_loader_without_resume_position_is_reported_also_at_the_end_of_an_epoch(tmp_path):
+    def make():
+        data = torch.utils.data.TensorDataset(*support.samples(64))
+        return torch.utils.data.DataLoader(data, 16, shuffle=True, generator=torch.Generator().manual_seed(4))
+
+    trainer(loader=make(), epochs=1, checkpoint_dir=tmp_path).fit()
+    with pytest.warns(un.DataWarning, match="the loader has no resume position .* order may differ"):
+        history = trainer(loader=make(), epochs=2, resume=tmp_path).fit()
+    assert history["steps"] == 8
+
+
+def test_a_state_of_another_loader_names_the_checkpoint(tmp_path):
+    trainer(loader=support.loader(), epochs=1, checkpoint_dir=tmp_path).fit()
+    (file,) = tmp_path.iterdir()
+    other = un.open(support.DATA).shuffle(5).normalize(*un.CIFAR10).batch(16)
+    with pytest.raises(un.errors.ArgumentError, match=f"resume from {file}: state: seed 3, but this loader has 5.*"
+                                                      "Continue with the data, seed, filters and order"):
+        trainer(loader=other, resume=tmp_path).fit()
+
+
 def test_a_resumed_run_writes_to_the_resumed_folder(tmp_path):
     trainer(checkpoint_dir=tmp_path).fit()
     trainer(resume=tmp_path, epochs=3).fit()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-000000{step}.safetensors" for step in (20, 30)]
+
+
+@pytest.mark.parametrize("argument", ["checkpoint_dir", "tensorboard"])
+@pytest.mark.parametrize("kind", ["/proc", "file", "below a file", "/dev/null"])
+def test_folders_for_outputs_are_tried_before_the_first_step(tmp_path, argument, kind):
+    (tmp_path / "file").write_text("")
+    folder = {"/proc": "/proc/unstarve", "file": tmp_path / "file", "below a file": tmp_path / "file/run",
+              "/dev/null": "/dev/null/run"}[kind]
+    run = trainer(**{argument: folder}, on_report=lambda _: pytest.fail("a step was done"))
+    with pytest.raises(un.errors.IoError, match=rf"Trainer\({argument}\): write to folder {folder}: .*; expected"):
+        run.fit()
+
+
+def test_all_folders_for_outputs_that_cannot_be_written_are_listed(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(un.errors.IoError, match=r"(?s)Trainer\(checkpoint_dir\): .*\n.*Trainer\(tensorboard\): "):
+        trainer(checkpoint_dir=tmp_path / "file", tensorboard="/proc/unstarve").fit()
+
+
+def test_trying_a_folder_for_outputs_leaves_nothing(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        class Module(support.Small):
+            def forward(self, x):
+                raise KeyboardInterrupt
+
+        trainer(Module(), checkpoint_dir=tmp_path / "a/run").fit()
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("given", [{"checkpoint_every": 60}, {"keep_checkpoints": 3}])

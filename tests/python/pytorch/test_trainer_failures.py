@@ -244,6 +244,7 @@ def lazy():
     ({"beta1": 0.8}, r"Trainer\(beta1\): no effect with optimiser sgd; expected adamw or lamb. Remove it"),
     ({"optimiser": "adamw", "momentum": 0.9}, "momentum.: no effect with optimiser adamw; expected sgd"),
     ({"lookahead_decay": 0.5}, r"Trainer\(lookahead_decay\): no effect without lookahead; expected both or neither"),
+    ({"test_augmentation": "mirror"}, r"Trainer\(test_augmentation\): no effect without validation data; expected"),
     ({"prune_every": 5}, r"Trainer\(prune_every\): no effect without prune; expected both or neither"),
     ({"accumulate": 1.5}, r"Trainer\(accumulate\): found 1.5; expected an integer"),
     ({"nesterov": "no"}, r"Trainer\(nesterov\): found 'no'; expected True or False"),
@@ -256,6 +257,31 @@ def test_wrong_arguments(options, message):
     given = {"module": support.Small(), "loader": support.batches(), "classes": 4, "epochs": 1, **options}
     with pytest.raises(un.errors.ArgumentError, match=message):
         un.Trainer(given.pop("module"), given.pop("loader"), **given)
+
+
+NORMALISED = un.open(support.DATA).normalize(*un.CIFAR10)
+PIXELS = un.open(support.DATA).output("uint8").batch(16)
+
+
+@pytest.mark.parametrize(("dtype", "loaders"), [
+    ("float32", [un.open(support.DATA).batch(16)]),
+    ("float32", [NORMALISED.batch(16)]),
+    ("bfloat16", [NORMALISED.output("bfloat16").batch(16).to_torch()]),
+    ("float32", [PIXELS.to_torch(normalize=un.CIFAR10)]),
+    ("float32", [PIXELS, NORMALISED.batch(16)]),
+])
+def test_a_normalisation_of_floats_of_a_pipeline_is_an_argument_without_effect(dtype, loaders):
+    with pytest.raises(un.errors.ArgumentError, match=rf"Trainer\(normalize\): no effect on {dtype} images of the"):
+        un.Trainer(support.Small(), *loaders, epochs=1, normalize=un.CIFAR10)
+
+
+def test_a_normalisation_of_other_floats_is_an_error_at_the_first_batch():
+    pixels = [((images * 255).to(torch.uint8), labels) for images, labels in support.batches()]
+    for data in ([support.batches()], [pixels, support.batches()]):
+        run = trainer(None, *data, normalize=un.CIFAR10)
+        with pytest.raises(un.errors.ArgumentError, match="no effect on float32 images of the loader; expected uint8"):
+            run.fit()
+    assert trainer(None, pixels, pixels, normalize=un.CIFAR10).fit()["steps"] == 20
 
 
 def test_all_wrong_settings_are_listed():
