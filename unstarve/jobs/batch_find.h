@@ -77,15 +77,7 @@ struct BatchFindResult {
 [[nodiscard]] std::string flags_of(const BatchFindResult& result);
 
 [[nodiscard]] std::string to_text(const BatchFindResult& result);
-// {data, model, device, precision, points: [{batch, samples_per_s, low, high, blocks, trainer, trainer_low,
-// trainer_high, step_ms, data_wait, utilisation, memory_bytes (null: unknown)}], knee: {batch, of_best}, best: {batch},
-// largest: {batch, end: largest, memory or time, reason, limit_bytes, predicted (null: unknown)}, multiple_of_8:
-// {batch: {size, multiple, ratio, low, high} or {reason}, channels: {layer, in, out, multiple_in, multiple_out, ratio,
-// low, high} or {reason}, unaligned_layers: [{layer, in, out}]}, use: {batch, learning_rate, rule: linear or square
-// root, from_batch, from_learning_rate, flags}, seconds}.
-//
-// Rates are samples/s; `trainer` is the trainer alone; the ratio of channels is of multiply-adds per second.
-// limit_bytes and predicted are of the memory of the process; on a GPU predicted is null.
+// See "batch-find" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const BatchFindResult& result);
 [[nodiscard]] Report report_of(const BatchFindResult& result, const std::string& command);
 

@@ -67,10 +67,7 @@ inline constexpr std::size_t kMostListedSteps = 5000;
 [[nodiscard]] BenchResult run_bench(const BenchOptions& options, const Progress& progress = {});
 
 [[nodiscard]] std::string to_text(const BenchResult& result);
-// One object: data, format, device, model, batch, storage, loader, copy, network, together (samples/s), data_wait,
-// overlap, utilisation, bottleneck, verdict, rounds_of (rates of the rounds, by part), other_cores, spans (name,
-// begin_s, seconds, round, samples_per_s of each part), steps (lists begin_s, wait_ms, copy_ms and compute_ms of the
-// latest kMostListedSteps), profile.
+// See "bench" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const BenchResult& result);
 // Defined in bench_report.cpp. `command`: the command line, shown in the report.
 [[nodiscard]] Recording recording_of(const BenchResult& result, const std::string& command);

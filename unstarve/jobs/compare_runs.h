@@ -53,8 +53,7 @@ struct RunComparison {
                                          const std::string& after);
 
 [[nodiscard]] std::string to_text(const RunComparison& comparison);
-// {"verdict", "slower", "faster", "regressed" (null: none), "whole": part, "parts": [part], "warnings"}; a part is
-// {name, unit, before, after, ratio, low, high (null: without interval)}
+// See "compare" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const RunComparison& comparison);
 // JUnit: a test case for the whole and for each part; significantly slower ones have failed.
 [[nodiscard]] std::string to_junit(const RunComparison& comparison);

@@ -27,8 +27,7 @@ struct RanksDiagnosis {
 
 [[nodiscard]] std::string to_text(const RanksDiagnosis& diagnosis);
 [[nodiscard]] Report report_of(const RanksDiagnosis& diagnosis, const std::string& command);
-// {"verdict", "findings": see diagnosis_to_json(), "ranks": [RankUse], "clocks": [{rank, process, host, seconds,
-// spread_s, drift, steps, synchronised}]}; the clocks are those of all ranks but the first, where they are known.
+// See "diagnose" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const RanksDiagnosis& diagnosis);
 
 }  // namespace unstarve

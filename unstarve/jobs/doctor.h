@@ -21,11 +21,7 @@ struct DoctorResult {
 
 [[nodiscard]] DoctorResult run_doctor(const BuildFacts& build);
 
-// {"build": {version, compiler, libtorch (null without), libtorch_cuda, libtorch_cpu (null if unknown), arrow (null
-// without), cuda_runtime (null without)}, "machine": see observe/facts.h, "devices": {driver (null without), reason
-// (null when a device can be used), gpus[] (name, memory_bytes, capability)}, "nvml": {driver, problem (null without),
-// gpus[] (the members of GpuState)}, "python": {interpreter, version, pillow, ...} (null without Python), "findings":
-// [{topic, found, advice, command}]}
+// See "doctor" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const DoctorResult& result);
 [[nodiscard]] std::string to_text(const DoctorResult& result);
 

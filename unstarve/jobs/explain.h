@@ -66,9 +66,7 @@ struct ExplainResult {
 [[nodiscard]] std::string to_programs(const ExplainResult& result);
 // Everything.
 [[nodiscard]] std::string to_text(const ExplainResult& result);
-// One object: settings (as the settings file), plan (format, samples, classes, encoded, image [width, height],
-// operations[] (name, params, input, output, random), sample_size, batch, batches, batch_bytes, memory_bytes), passes[]
-// (name, applied, exact, reason), decode[] (name, value, reason) of the first image, chosen[] (name, value, reason).
+// See "explain" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const ExplainResult& result);
 
 }  // namespace unstarve

@@ -38,10 +38,7 @@ struct LrFindResult {
 [[nodiscard]] LrFindResult run_lr_find(const LrFindOptions& options, const Progress& progress = {});
 
 [[nodiscard]] std::string to_text(const LrFindResult& result);
-// {data, model, device, precision, optimiser, batch, accumulate, from, to, end: complete, diverged or not finite,
-// last_rate, first_loss, suggestion: {learning_rate (null: none), slope, reason}, tenth_of_minimum: {learning_rate
-// (null: none), reason}, lowest: {learning_rate, loss}, points: [{learning_rate, loss, smoothed, smoothed_rate, slope
-// (null near both ends)}], seconds}. Slopes are per tenfold rate; `smoothed` is the average loss at `smoothed_rate`.
+// See "lr-find" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const LrFindResult& result);
 [[nodiscard]] Report report_of(const LrFindResult& result, const std::string& command);
 

@@ -95,15 +95,7 @@ struct ModelsResult {
 void mark_front(ModelsResult& result);
 
 [[nodiscard]] std::string to_text(const ModelsResult& result);
-// {image_size, engine, engine_version, precision (null: not reported), threads, rounds, seconds, validation (null:
-// none), front_by: measured, published or null, networks: [{network, weights (null: random), classes, parameters,
-// weight_bytes, multiply_adds, latency_ms: {p50, p99, low, high, images, rounds: []}, images_per_s: {median, low,
-// high}, accuracy: {top1, low, high, correct, labelled} (null: not measured), published: {top1, source} (null: none for
-// this image size and 1000 classes, or a network with weights), front (null: no accuracy to compare)}], rejected:
-// [{network, weights, reason}], left_out: [{engine, reason}]}.
-//
-// Networks are in the order of their latency. low and high are 95 % intervals: of the median over the rounds, of the
-// accuracy Wilson's. Accuracies are from 0 to 1; weight_bytes are those of the ONNX file with folded batch norms.
+// See "models" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const ModelsResult& result);
 [[nodiscard]] Report report_of(const ModelsResult& result, const std::string& command);
 

@@ -95,21 +95,7 @@ struct TrainResult {
 void load_starting_weights(Trainer& trainer, const std::filesystem::path& path);
 
 [[nodiscard]] std::string to_text(const TrainResult& result);
-// {model, device, batch, parameters, macs, epochs, steps, samples, preparation_seconds, seconds, samples_per_s,
-// data_wait, loss_first, loss_last, accuracy, val_loss (null without validation), cost, target, ranks, resident,
-// progressive, pruning, points[], evaluations[], bad[]}
-// target, null without one: {accuracy, reached, seconds, training_seconds, cost}: time and cost to the target as in
-// DAWNBench, with and without evaluations and checkpoints; null if it was not reached. cost, also of the whole run, is
-// null without a price
-// ranks, null for one: {world, exchange_ms, exposed_ms, hidden, efficiency}: per step, the time in which gradients were
-// exchanged, the part after the backward pass, the share of the rest, and the share of the training time that did not
-// wait for the exchange, an upper bound of the scaling efficiency
-// resident, null if a loader made all batches: {images, bytes, seconds}
-// progressive, null without it: {phases: [{first_epoch (from 1), epochs, image_size, augmentation, samples_share,
-// steps, samples, seconds, samples_per_s, data_wait, accuracy}], effect: {full_samples_per_s, full_rate: "measured" or
-// "estimated", seconds, estimated_seconds_without, estimated_saved: {image_size, augmentation, samples}}}; effect is
-// null if no phase was trained (training/phase_times.h)
-// pruning, null without it: training/prune_report.h
+// See "train" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const TrainResult& result);
 // Curves of loss and accuracy, and the phases of progressive training. `command`: the command line.
 [[nodiscard]] Report report_of(const TrainResult& result, const std::string& command);

@@ -77,8 +77,7 @@ void describe_noise(std::vector<TuneResult>& results, const std::string& command
                                const std::string& command);
 // The table, the verdict and the noise.
 [[nodiscard]] std::string to_text(const TuneResult& result, int width);
-// The object of the ledger with total, over_defaults, verdict, noise, spans (name, begin_s, seconds, samples_per_s of
-// blocks), before and after.
+// See "tune" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const TuneResult& result);
 
 }  // namespace unstarve

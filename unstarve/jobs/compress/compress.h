@@ -87,7 +87,7 @@ struct CompressResult {
 
 [[nodiscard]] std::string to_text(const CompressResult& result);
 [[nodiscard]] Report report_of(const CompressResult& result, const std::string& command);
-// The fields of CompressResult; intervals are {ratio or share, low, high}.
+// See "compress" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const CompressResult& result);
 
 }  // namespace unstarve

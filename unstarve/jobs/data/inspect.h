@@ -60,9 +60,7 @@ struct InspectResult {
 [[nodiscard]] InspectResult inspect_dataset(const Dataset& data, const std::string& path, int threads = 0,
                                             const Progress& progress = {}, const SampleSet* samples = nullptr);
 
-// One JSON object: path, format, samples, records, classes (their number), class_counts[] (name, samples),
-// missing_labels, bytes, sizes (smallest, median, largest, each [width, height]; null if no record decodes), encodings,
-// corrupt[] (id, location, reason), notes[] (text, e.g. indexes that could not be saved).
+// See "inspect" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const InspectResult& result);
 // A few lines of text; lists at most `corrupt_shown` corrupt records.
 [[nodiscard]] std::string to_text(const InspectResult& result, std::size_t corrupt_shown = 20);

@@ -58,7 +58,7 @@ struct PackResult {
 [[nodiscard]] PackResult run_pack(const std::string& source, const std::filesystem::path& folder,
                                   const PackOptions& options, const Progress& progress = {}, std::stop_token stop = {});
 
-// {path, format, complete, records, bytes, splits{}, shards[], skipped[], excluded, shards_made, shards_found, seconds}
+// See "pack" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const PackResult& result, const std::filesystem::path& folder);
 [[nodiscard]] std::string to_text(const PackResult& result, const std::filesystem::path& folder);
 

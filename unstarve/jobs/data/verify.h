@@ -36,7 +36,7 @@ struct VerifyResult {
 [[nodiscard]] VerifyResult run_verify(const std::filesystem::path& folder, int threads = 0,
                                       const Progress& progress = {}, std::stop_token stop = {});
 
-// {path, ok, format, records, bytes, shards, splits{}, wrong[] {file, reason}}
+// See "verify" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const VerifyResult& result, const std::filesystem::path& folder);
 [[nodiscard]] std::string to_text(const VerifyResult& result, const std::filesystem::path& folder);
 

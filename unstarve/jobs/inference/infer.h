@@ -73,10 +73,7 @@ struct InferResult {
 void top_classes(std::span<const float> outputs, std::span<float> pairs, std::vector<std::uint32_t>& scratch);
 
 [[nodiscard]] std::string to_text(const InferResult& result);
-// {model, data, engine, engine_version, precision, kernels, streams, threads, batch, settings: {file, used[]} (null:
-// none was used), image_size, mean, std, classes, samples, resumed, bad, seconds, samples_per_s, limit ("engine" or
-// "loader"), loader_wait, engine_wait (shares of the time), engine_samples_per_s, labelled, accuracy, top,
-// accuracy_top, out, left_out[]}; accuracies are null without labels
+// See "infer" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const InferResult& result);
 
 }  // namespace unstarve

@@ -35,7 +35,7 @@ struct IoResult {
 
 [[nodiscard]] IoResult run_io_probe(const std::string& path, double seconds, const Progress& progress = {});
 
-// One JSON object: path, reader, files, bytes, note, rows[] (from, bytes, in_flight, reads_per_s, bytes_per_s).
+// See "inspect --io" in docs/reference/json.md.
 [[nodiscard]] std::string to_json(const IoResult& result);
 [[nodiscard]] std::string to_text(const IoResult& result);
 
