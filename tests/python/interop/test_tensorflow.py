@@ -64,7 +64,7 @@ def test_functions_of_the_user_determine_shapes_and_dtypes():
     data = mapped().to_tf()
     assert data.element_spec == (tf.TensorSpec((None, 8, 8, 3), tf.float32), tf.TensorSpec((None,), tf.int64))
     same(data, mapped())
-    with pytest.raises(un.errors.ArgumentError, match="normalize and dtype of a pipeline with map"):
+    with pytest.raises(un.errors.ArgumentError, match="normalize, dtype. with map..: unsupported"):
         mapped().to_tf(dtype="float32")
 
 
