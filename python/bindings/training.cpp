@@ -30,6 +30,7 @@
 #include "python/bindings/gil.h"
 #include "python/bindings/notices.h"
 #include "python/bindings/text.h"
+#include "unstarve/core/error.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/jobs/training/prune_report.h"
 #include "unstarve/train/checkpoints.h"
@@ -134,7 +135,7 @@ class Training {
                          nb::cast<std::int64_t>(network.attr("number")),
                          [this] { call(forward_); },
                          {},
-                         [this] { call(backward_); },
+                         [this] { backward(); },
                          [this](bool on) { call(train_, on); }};
     if (!loss_.is_none()) calls.loss = [this] { call(loss_); };
     const GilRelease release;
@@ -209,6 +210,21 @@ class Training {
   static void call(const nb::object& function, Arguments... arguments) {
     const GilAcquire acquire;
     function(arguments...);
+  }
+  // Gradients are exchanged within the backward pass, where errors of the exchange become exceptions of Python.
+  void backward() {
+    const GilAcquire acquire;
+    try {
+      backward_();
+    } catch (const nb::python_error& error) {
+      if (!ranks_.several() || !PyErr_GivenExceptionMatches(error.type().ptr(), PyExc_RuntimeError)) throw;
+      const auto type = nb::cast<std::string>(error.type().attr("__name__"));
+      auto text = nb::cast<std::string>(nb::str(error.value()));
+      if (!type.starts_with("Dist") && text.find("/gloo/") == std::string::npos) throw;  // not of torch.distributed
+      const std::size_t end = text.find("] ");
+      if (text.starts_with('[') && end != std::string::npos) text.erase(0, end + 2);  // Gloo's source file
+      throw Error(ErrorKind::kIo, "training step: " + text);
+    }
   }
   // The last point, with the result of the last evaluation.
   static std::string point_of(const TrainHistory& history) {

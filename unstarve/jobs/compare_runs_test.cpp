@@ -78,7 +78,7 @@ TEST_CASE("a run that was disturbed by other programs is named, and no part is b
                         .cpu_s = 10,
                         .run_delay_s = 8,
                         .busiest_thread_s = 10}};
-  profile.processes[0].main_thread = {"python", 1, 10, 8};
+  profile.processes[0].main_thread = {"python", 1, 10, 8, {}};
   profile.processes[0].threads = {profile.processes[0].main_thread};
   after["profile"] = Json::parse(to_json(profile));
   const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), after, "a", "b");

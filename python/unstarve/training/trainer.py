@@ -88,8 +88,8 @@ class Trainer:
         settings: Training settings by name: learning_rate, optimiser, momentum, weight_decay, schedule, warmup,
             accumulate, clip_norm, average, lookahead, prune, label_smoothing, test_augmentation, precision, ... They
             are the flags of `unstarve train`; docs/reference/training.md has all of them with their defaults. Other
-            defaults here: learning_rate 0.1 for every batch size, precision "float32", label_smoothing 0,
-            operator_threads as torch.
+            defaults here: precision "float32", label_smoothing 0, operator_threads as torch; the learning rate of the
+            optimiser, such as 0.1 for sgd and 0.001 for adamw, is used for every batch size.
 
     Raises:
         ArgumentError: Arguments are invalid or have no effect with the others; the message names all of them.

@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -225,8 +226,26 @@ def test_ranks_of_torchrun_prune_the_same_weights(tmp_path):
 
 @pytest.mark.parametrize(("mode", "message"), [
     ("lengths", "found 10 steps between evaluations on one rank and 11 on another; expected the same on all"),
-    ("unused", "Expected to have finished reduction in the prior iteration"),
+    ("unused", "the loss does not depend on second.weight, second.bias; with several ranks, expected"),
 ])
 def test_what_the_ranks_of_one_run_must_not_do(tmp_path, mode, message):
     run = run_ranks(tmp_path, mode)
     assert run.returncode == 1 and message in run.stderr, run.stderr
+
+
+def test_the_end_of_another_rank_in_the_backward_pass_is_an_io_error(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    # Without torchrun, which would end the other rank itself.
+    ranks = [subprocess.Popen([sys.executable, program.__file__, tmp_path, "killed"], stderr=subprocess.PIPE, text=True,
+                              env=ENVIRONMENT | {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+                                                 "MASTER_PORT": str(port)}) for rank in range(2)]
+    try:
+        errors = [rank.communicate(timeout=120)[1] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    assert ranks[1].returncode == -signal.SIGKILL, errors[1]
+    assert "IoError: training: another rank ended after step 4; expected 2 ranks" in errors[0], errors[0]
+    assert "/gloo/" not in errors[0].splitlines()[-1], errors[0]

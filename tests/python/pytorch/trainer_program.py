@@ -6,9 +6,12 @@
     torchrun ... trainer_program.py FOLDER pruned       each rank writes its pruned weights to FOLDER/rank-N.pt
     torchrun ... trainer_program.py FOLDER lengths      the ranks have loaders of different length
     torchrun ... trainer_program.py FOLDER unused       the module does not use one of its layers
+    trainer_program.py FOLDER killed      one of two ranks is killed in a backward pass
 """
 
 import hashlib
+import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -92,8 +95,26 @@ def with_unused_layer(folder):
     support.trainer(Unused()).fit()
 
 
+class Killed(support.Small):
+    """Ends its process in the backward pass of the fifth step."""
+
+    steps = 0
+
+    def forward(self, images):
+        output = super().forward(images)
+        self.steps += 1
+        if self.steps == 5:
+            output.register_hook(lambda _: os.kill(os.getpid(), signal.SIGKILL))
+        return output
+
+
+def with_killed_rank(folder):
+    torch.distributed.init_process_group("gloo")
+    support.trainer(Killed() if torch.distributed.get_rank() == 1 else support.Small()).fit()
+
+
 MODES = {"ranks": rank, "pruned": with_pruning, "workers": with_workers, "lengths": with_lengths,
-         "unused": with_unused_layer}
+         "unused": with_unused_layer, "killed": with_killed_rank}
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
