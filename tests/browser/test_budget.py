@@ -83,6 +83,7 @@ def long_trace(profile: dict) -> dict:
         "idle": {"loader_s": 200, "checkpoint_s": 10, "logging_s": 5, "allocation_s": 1, "synchronisation_s": 50,
                  "launch_s": 100},
         "runtime": {"launches": use, "copies": use, "synchronisations": use, "allocations": use, "other_s": 0,
+                    "module_loading_s": 0,
                     "median_kernel_s": 1e-5, "kernels": 10**7},
         "devices": [], "copies": [], "operators": [],
         "kernels": [{"name": names[i], "count": 9, "seconds": 9} for i in range(20)],

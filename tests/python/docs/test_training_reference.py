@@ -60,7 +60,7 @@ def test_keys_that_a_settings_file_does_not_name_have_the_defaults(tmp_path):
     assert settings_of(file)["train"] == expected
     file.write_text(file.read_text().replace("{}\n", "{precision: float32, optimiser: {name: lars}}\n"))
     named = settings_of(file)["train"]
-    assert named == {**expected, "precision": "float32",
+    assert named == {**expected, "precision": "float32", "learning_rate": 0.0625,  # 1 at batch 256
                      "optimiser": {**expected["optimiser"], "name": "lars", "form": "foreach"}}
 
 

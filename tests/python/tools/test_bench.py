@@ -187,7 +187,8 @@ def test_every_documented_comparison_exists_with_its_peer():
     promised |= {"folder-first-batch/torch", "folder-first-batch/torch-workers", "folder-first-batch-uncached/torch"}
     promised |= {f"cold-{data}/no-read-ahead" for data in ("folder", "small-files", "shards")}
     promised |= {"warm-folder/read-ahead"}
-    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead", "checkpoint-cost"}
+    promised |= {"pack-resize/pillow", "pack-copy/plain-write", "loader-overhead"}
+    promised |= {"checkpoint-cost", "checkpoint-cost-10"}
     promised |= {f"train-{network}/{peer}" for peer in ("eager", "compile")
                  for network in ("resnet18-224", "resnet50-224", "mobilenet_v2-224", "cifar-32")}
     promised |= {f"train-resnet50-224-gpu/{peer}" for peer in ("eager", "compile")}

@@ -89,10 +89,10 @@ TEST_CASE("a crash of an engine is an error with its name and its signal") {
                                                                                      {"ILL", "signal 4 (SIGILL)"},
                                                                                      {"KILL", "signal 9 (SIGKILL)"}})
     CHECK(message_of_run("kill -" + signal + " $$") ==
-          "engine bad: its process ended by " + text + "; expected an answer");
+          "engine bad: its process ended by " + text + "; expected a response");
   CHECK(message_of_run("echo one >&2; echo broken >&2; exit 3") ==
-        "engine bad: its process ended by exit code 3 after \"broken\"; expected an answer");
-  CHECK(message_of_run("exit 3") == "engine bad: its process ended by exit code 3; expected an answer");
+        "engine bad: its process ended by exit code 3 after \"broken\"; expected a response");
+  CHECK(message_of_run("exit 3") == "engine bad: its process ended by exit code 3; expected a response");
   CHECK_THROWS_AS(EngineProcess({"gone", {"/bin/sh", "-c", "kill -SEGV $$"}}, "m.onnx"), EngineCrash);
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("the choice leaves out engines that crash, with their reason, and take
   CHECK(choice.engine->requests() == requests_of(choice.best.settings));
   REQUIRE(choice.left_out.size() == 1);
   CHECK(choice.left_out[0].engine == "crashes");
-  CHECK(choice.left_out[0].reason == "engine crashes: its process ended by signal 8 (SIGFPE); expected an answer");
+  CHECK(choice.left_out[0].reason == "engine crashes: its process ended by signal 8 (SIGFPE); expected a response");
 }
 
 TEST_CASE("without an engine that runs, the choice fails with the reasons of all") {
@@ -184,9 +184,9 @@ TEST_CASE("without an engine that runs, the choice fails with the reasons of all
           (void)choose_engine(search_of({scripted("a", "exit 2"), scripted("b", "kill -ILL $$")}));
         }) ==
         "engine a: its process ended by exit code 2; expected an answer\n"
-        "engine b: its process ended by signal 4 (SIGILL); expected an answer");
+        "engine b: its process ended by signal 4 (SIGILL); expected a response");
   CHECK(error_message([] { (void)choose_engine(search_of({scripted("a", "exit 2")})); }, ErrorKind::kInternal) ==
-        "engine a: its process ended by exit code 2; expected an answer");
+        "engine a: its process ended by exit code 2; expected a response");
 }
 
 TEST_CASE("settings that the engine rejects are not chosen") {
