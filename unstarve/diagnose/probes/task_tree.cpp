@@ -287,7 +287,9 @@ void TaskTree::end_thread(Process& process, int id, const Thread& thread) {
   const ThreadUse use = use_of(thread.group, thread.first, thread.last, thread.waits);
   add_use(group, use);
   group.threads = std::max(group.threads, 1);
-  set_busiest(process.use, {thread.begin_s, use.cpu_s});
+  const ThreadLife life{thread.begin_s, use.cpu_s};
+  if (life.cpu_s >= process.use.busiest_thread_s) process.use.lives = {{id, life}};
+  set_busiest(process.use, life);
   if (id == process.use.pid) process.ended_main_thread = use;
 }
 

@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "unstarve/diagnose/profile/steady_part.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
@@ -133,6 +134,31 @@ TEST_CASE("threads are counted while a process lives, also if it has ended") {
     }
   }
   CHECK(most >= 6);
+}
+
+TEST_CASE("the busiest thread after the start is known, also if it has ended") {
+  TaskTree tree(getpid());
+  const auto own = [&] {
+    const std::vector<ProcessUse> use = tree.use();
+    return *std::ranges::find(use, getpid(), &ProcessUse::pid);
+  };
+  const auto work = [](int milliseconds) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  };
+  tree.find(0);
+  work(600);  // the start, in this thread
+  tree.look(0.3);
+  const ProcessUse before = own();
+  std::thread worker([&] { work(300); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  tree.look(0.5);
+  worker.join();
+  tree.look(0.6);
+  const std::vector<ProcessUse> steady = use_since({own()}, {before}, 0.3);
+  CHECK(steady[0].busiest_thread_s >= 0.02);
+  CHECK(steady[0].busiest_thread_begin_s == 0.5);
 }
 
 TEST_CASE("what threads wait for") {

@@ -98,7 +98,7 @@ struct ProcessUse {
   std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
   std::int64_t storage_bytes = 0;  // that came from a device
   std::int64_t written_bytes = 0;
-  std::map<int, ThreadLife> lives{};  // of threads that were alive when it was last seen, by id; not in JSON
+  std::map<int, ThreadLife> lives{};  // by id, of living threads and the busiest one that has ended; not in JSON
   ThreadUse main_thread{};            // which has begun the program; also counted in `threads`
   std::vector<ThreadUse> threads{};   // most CPU time first
   FileSamples file_samples{};

@@ -183,7 +183,7 @@ TEST_CASE("without an engine that runs, the choice fails with the reasons of all
   CHECK(error_message([] {
           (void)choose_engine(search_of({scripted("a", "exit 2"), scripted("b", "kill -ILL $$")}));
         }) ==
-        "engine a: its process ended by exit code 2; expected an answer\n"
+        "engine a: its process ended by exit code 2; expected a response\n"
         "engine b: its process ended by signal 4 (SIGILL); expected a response");
   CHECK(error_message([] { (void)choose_engine(search_of({scripted("a", "exit 2")})); }, ErrorKind::kInternal) ==
         "engine a: its process ended by exit code 2; expected a response");
