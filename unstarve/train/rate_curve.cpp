@@ -140,12 +140,13 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
   const double fall = before - smoothed[lowest].loss;
   const double deviation = smoothed_deviation(std::span(sweep.points).first(lowest + 1));
   const double needed = std::max(kClearDeviations * deviation, kClearShare * before);
+  const bool rises = smoothed.back().loss - smoothed[lowest].loss > needed;  // beyond the minimum
   if (!(fall > needed))
     return without_rates(
         fmt::format("no clear descent: the smoothed loss falls by {:.3f}, from {:.3f} to {:.3f}; a fall above {:.3f} "
                     "would be clear of the noise. Use {}more --steps or a larger batch",
                     fall, before, smoothed[lowest].loss, needed,
-                    sweep.end == SweepEnd::kComplete ? "a higher --to, " : ""),
+                    sweep.end == SweepEnd::kComplete && !rises ? "a higher --to, " : ""),
         smoothed[lowest]);
 
   RateSuggestion result;

@@ -175,6 +175,9 @@ TEST_CASE("a constant loss with noise suggests nothing") {
              Catch::Contains("no clear descent") && Catch::Contains("Use a higher --to, more --steps"));
   flat.end = SweepEnd::kDiverged;  // higher rates are of no use
   CHECK_THAT(suggest_rate(flat).steepest.reason, Catch::Contains("Use more --steps"));
+  flat.end = SweepEnd::kComplete;
+  for (std::size_t i = flat.points.size() * 3 / 4; i < flat.points.size(); ++i) flat.points[i].loss += 1;
+  CHECK_THAT(suggest_rate(flat).steepest.reason, Catch::Contains("Use more --steps"));
 }
 
 TEST_CASE("a sweep that misses the descent says which end to move") {
