@@ -35,10 +35,9 @@ def test_strings_of_cpp_are_checked_across_adjacent_literals(tmp_path):
 
 
 def test_names_in_cpp_that_may_be_keys_of_json_are_checked(tmp_path):
-    text = 'json = {{"told", 1}, {"a_beside_b", {"x"}}};\njson["all_at_once"] = told["tell_x"];\nf("tells", x);\n'
-    assert check(tmp_path, {"a.cpp": text}) == (
-        1, ["a.cpp:1: beside -> next to", "a.cpp:1: told -> reports", "a.cpp:2: at once -> concurrently",
-            "a.cpp:2: tell -> reports"])
+    text = 'json = {{"reds", 1}, {"a_blue_b", {"x"}}};\njson["all_at_last"] = reds["red_x"];\nf("reds", x);\n'
+    assert check(tmp_path, {"a.cpp": text}, words="blue -> green\nreds? -> pink\nat last -> finally\n") == (
+        1, ["a.cpp:1: blue -> green", "a.cpp:1: reds -> pink", "a.cpp:2: at last -> finally", "a.cpp:2: red -> pink"])
 
 
 def test_comments_are_checked_on_request(tmp_path):
