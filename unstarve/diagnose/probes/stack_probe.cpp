@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kLongestBetween = 600;  // seconds between two windows
 constexpr double kEndingTime = 5;        // seconds in which py-spy ends after its window
+constexpr double kLeastKnown = 0.75;     // of a window, without the start of the program
 constexpr double kShort = 2;             // seconds of a run in which Python may still begin
 
 // By the name of its program.
@@ -109,7 +110,7 @@ class StackProbe::State {
     std::map<int, StackSum> ranks;  // by process id
     StepUse steps;
 
-    // Returns whether the window shows mostly the start of the program.
+    // Returns whether the windows of the process have shown little but its start.
     bool add(const StackTarget& target, const PySpyResult& result, double seconds) {
       if (target.kind == RecordingKind::kWorker)
         all.add_worker(*result.recording, target.workers, seconds);
@@ -118,9 +119,8 @@ class StackProbe::State {
       if (target.kind != RecordingKind::kAll) return false;
       add_steps(steps, find_steps(*result.recording, target.rank));
       StackSum& rank = ranks[target.rank];
-      const double known = rank.seconds();
       rank.add(*result.recording, target.rank, target.kind, result.seconds, seconds);
-      return rank.seconds() - known < 0.5 * result.seconds;
+      return rank.seconds() < kLeastKnown * result.seconds;
     }
   };
   // The present window, or the latest one.

@@ -75,6 +75,18 @@ TEST_CASE("a recording of one process has its number from the caller") {
   CHECK_FALSE(recording.threads[1].is_main);
 }
 
+// Without it, lines that call Python functions fast would have too small a share.
+TEST_CASE("a sample without frames is a missing one") {
+  const StackRecording recording = parse_stack_recording(
+      R"({"profiles":[{"type":"sampled","name":"Thread 72 \"MainThread\"","samples":[[0],[],[0],[],[0]],
+"weights":[0.1,0.1,0.1,0.1,0.1]}],"shared":{"frames":[{"name":"wave","file":"/home/me/t.py","line":9}]}})",
+      72);
+  CHECK(recording.threads.at(0).samples == std::vector<std::vector<int>>{{0}, {0}, {0}});
+  StackSum sum;
+  sum.add(recording, 72, RecordingKind::kAll, 0.5, 1);
+  CHECK(sum.stacks().stacks.at(0).seconds == Approx(0.5));
+}
+
 TEST_CASE("recordings of another form are rejected") {
   const std::string whole = kRecorded;
   for (std::size_t size = 0; size < whole.size(); size += 7)

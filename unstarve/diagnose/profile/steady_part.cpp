@@ -1,11 +1,13 @@
 #include "unstarve/diagnose/profile/steady_part.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace unstarve {
 namespace {
 
 constexpr double kFirstSnapshot = 1;  // seconds
+constexpr double kDistance = 1.1;     // of two snapshots: their ratio
 
 template <class Number>
 void subtract(Number& now, Number before) {
@@ -58,17 +60,17 @@ bool is_same(const ProcessUse& a, const ProcessUse& b) {
 }  // namespace
 
 void SteadyPart::add(double seconds, const std::vector<ProcessUse>& processes) {
-  if (seconds < (later_.seconds > 0 ? 2 * later_.seconds : kFirstSnapshot)) return;
-  earlier_ = std::move(later_);
-  later_ = {seconds, processes};
+  if (seconds < (snapshots_.empty() ? kFirstSnapshot : kDistance * snapshots_.back().seconds)) return;
+  snapshots_.push_back({seconds, processes});
+  while (snapshots_.size() > 1 && snapshots_[1].seconds <= seconds / 2) snapshots_.erase(snapshots_.begin());
 }
 
 void SteadyPart::set(RunProfile& profile, double seconds) const {
-  const Snapshot& snapshot = later_.seconds <= seconds / 2 ? later_ : earlier_;
-  profile.steady_from_s = snapshot.seconds <= seconds / 2 ? snapshot.seconds : 0;
+  const auto later = std::ranges::find_if(snapshots_, [&](const Snapshot& one) { return one.seconds > seconds / 2; });
+  const bool has_one = later != snapshots_.begin();
+  profile.steady_from_s = has_one ? std::prev(later)->seconds : 0;
   profile.steady.clear();
-  if (profile.steady_from_s > 0)
-    profile.steady = use_since(profile.processes, snapshot.processes, profile.steady_from_s);
+  if (has_one) profile.steady = use_since(profile.processes, std::prev(later)->processes, profile.steady_from_s);
 }
 
 std::vector<ProcessUse> use_since(const std::vector<ProcessUse>& now, const std::vector<ProcessUse>& before,

@@ -27,16 +27,32 @@ TEST_CASE("the steady part begins at the last snapshot of the first half of the 
     part.add(second, profile.processes);
   }
   part.set(profile, 12);
-  CHECK(profile.steady_from_s == 4);
+  CHECK(profile.steady_from_s == 6);
   REQUIRE(profile.steady.size() == 1);
   const ProcessUse& use = profile.steady[0];
-  CHECK(use.begin_s == 4);
+  CHECK(use.begin_s == 6);
   CHECK(use.end_s == 12);
   CHECK(use.cpu_s == Approx(0));
-  CHECK(use.main_thread.waits.network_s == Approx(8));
-  CHECK(use.threads[0].waits.network_s == Approx(8));
+  CHECK(use.main_thread.waits.network_s == Approx(6));
+  CHECK(use.threads[0].waits.network_s == Approx(6));
   CHECK(use.peak_resident_bytes == 1000);
   CHECK(profile.processes[0].cpu_s == Approx(3));  // unchanged
+}
+
+// Otherwise a start of five seconds would be a part of a run of 14 s.
+TEST_CASE("the steady part has no more than 55 % of a long run") {
+  SteadyPart part;
+  RunProfile profile;
+  for (int look = 1; look <= 4000; ++look) {
+    const double seconds = 0.25 * look;
+    profile.processes = {training(seconds, seconds, 0)};
+    part.add(seconds, profile.processes);
+    if (seconds < 12) continue;
+    part.set(profile, seconds);
+    REQUIRE(profile.steady_from_s <= seconds / 2);
+    REQUIRE(profile.steady_from_s >= 0.45 * seconds);
+    REQUIRE(profile.steady[0].cpu_s == Approx(seconds - profile.steady_from_s));
+  }
 }
 
 TEST_CASE("the busiest thread of the steady part may be another one than that of the start") {

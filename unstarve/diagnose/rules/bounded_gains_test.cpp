@@ -62,5 +62,20 @@ TEST_CASE("a program that is one Python function has no known gain") {
   CHECK(findings_of(profile)[0].gain.high < 100);
 }
 
+TEST_CASE("a loop with most of the time has a predicted gain: operations on arrays take a part of its time") {
+  RunProfile profile = run(9.9, {});
+  record(profile, {{kMainThread, "count", kOwnFile, 4.5, 4},
+                   {kMainThread, "count", kOwnFile, 4.6, 4},
+                   {kMainThread, "f", "torch/nn.py", 0.9, 0}});
+  profile.stacks.lines[1].line = 99;  // of two lines
+  profile.stacks.seconds = 4;         // so few that the loop may have all of the time
+  for (StackUse& stack : profile.stacks.stacks) stack.seconds *= 0.4;
+  REQUIRE(found(profile) == Names{"python-bound"});
+  const GainPrediction gain = findings_of(profile)[0].gain;
+  CHECK(gain.gain == Approx(1 / (1 - 0.91 * 0.85)));
+  CHECK(gain.low < gain.gain);
+  CHECK(gain.high == Approx(100));
+}
+
 }  // namespace
 }  // namespace unstarve

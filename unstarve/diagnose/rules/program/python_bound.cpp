@@ -23,7 +23,8 @@ GainPrediction gain_of(const HotFunction& hot, double seconds) {
   const double share = one_line ? std::max(hot.line_wall_share, hot.line_share * hot.line.share)
                                 : std::max(hot.wall_share, hot.line.share);
   const GainPrediction removed = gain_without(share, seconds);
-  if (removed.high >= kMostGain) return {};  // nothing else needs time: all depends on what replaces it
+  // Nothing else needs time: all depends on what replaces it.
+  if ((one_line ? removed.high : removed.gain) >= kMostGain) return {};
   const double low = one_line ? removed.low : gain_without(share * (1 - 2 * kOnArrays), seconds).low;
   return {gain_without(share * (1 - rest)).gain, low, removed.high};
 }
