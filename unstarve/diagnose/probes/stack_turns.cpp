@@ -74,9 +74,9 @@ bool StackTurns::end_turn(const StackTarget& target, bool again) {
                 : target.kind == RecordingKind::kWorker ? RecordingKind::kInterpreter
                                                         : RecordingKind::kAll;
   }
-  // The first windows follow each other: all threads of each rank, a worker, the interpreter's lock of one. Another
-  // one follows a failure.
-  const std::size_t first = ranks_.size() + (worker_windows_ > 0 ? 1 : 0);
+  // The first windows follow each other: all threads of each rank, a worker, the interpreter's lock of one, and all
+  // threads again. Another one follows a failure.
+  const std::size_t first = ranks_.size() + 1 + (worker_windows_ > 0 ? 1 : 0);
   return again || static_cast<std::size_t>(windows_) <= first;
 }
 

@@ -37,7 +37,8 @@ TEST_CASE("the first window waits until a Python program has started") {
   CHECK_FALSE(turns.next(13, processes));
 }
 
-TEST_CASE("all threads, workers in turn, and the interpreter's lock follow each other") {
+TEST_CASE(
+    "all threads, a worker, the interpreter's lock and all threads again follow each other, then workers in turn") {
   StackTurns turns = turns_of_python();
   const std::vector processes{process_of(5, ProcessRole::kMain), process_of(6, ProcessRole::kLoader, 5),
                               process_of(7, ProcessRole::kLoader, 5), process_of(8, ProcessRole::kLoader, 4)};
@@ -53,10 +54,10 @@ TEST_CASE("all threads, workers in turn, and the interpreter's lock follow each 
     immediately.push_back(turns.recorded(*target, false));
   }
   CHECK(recorded == std::vector{5, 6, 5, 5, 7, 5});
-  CHECK(immediately == std::vector{true, true, false, false, false, false});
+  CHECK(immediately == std::vector{true, true, true, false, false, false});
 }
 
-TEST_CASE("without workers, the lock follows all threads") {
+TEST_CASE("without workers, the lock follows all threads, and all threads follow it") {
   StackTurns turns = turns_of_python();
   const std::vector processes{process_of(5, ProcessRole::kMain)};
   CHECK(turns.recorded(*turns.next(10, processes), false));
@@ -64,6 +65,11 @@ TEST_CASE("without workers, the lock follows all threads") {
   REQUIRE(target);
   CHECK(target->kind == RecordingKind::kInterpreter);
   CHECK(target->process == 5);
+  CHECK(turns.recorded(*target, false));
+  const auto again = turns.next(12, processes);
+  REQUIRE(again);
+  CHECK(again->kind == RecordingKind::kAll);
+  CHECK_FALSE(turns.recorded(*again, false));
 }
 
 TEST_CASE("ranks take turns") {
@@ -71,13 +77,13 @@ TEST_CASE("ranks take turns") {
   const std::vector processes{process_of(5, ProcessRole::kMain), process_of(6, ProcessRole::kMain),
                               process_of(7, ProcessRole::kMain)};
   std::vector<int> ranks;
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 5; ++i) {
     const auto target = turns.next(10 + i, processes);
     REQUIRE(target);
     ranks.push_back(target->rank);
-    CHECK(turns.recorded(*target, false) == (i < 3));
+    CHECK(turns.recorded(*target, false) == (i < 4));
   }
-  CHECK(ranks == std::vector{5, 6, 7, 5});
+  CHECK(ranks == std::vector{5, 6, 7, 5, 6});
 }
 
 TEST_CASE("a window of the start is repeated five times at most") {

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "unstarve/diagnose/rules/summary.h"
 #include "unstarve/diagnose/rules/testing/run_profiles.h"
 
 namespace unstarve {
@@ -46,6 +47,21 @@ TEST_CASE("storage") {
   CHECK_THAT(findings_of(other)[0].evidence, Catch::EndsWith("does not fit into the memory limit of 0.9 GB"));
   profile.processes[1].read_bytes = 20'000'000'000;
   CHECK(found(profile) == Names{});
+}
+
+TEST_CASE("short waits that the samples missed are added by the CPU time") {
+  RunProfile profile = run(3, {});
+  ThreadUse& thread = profile.processes[0].main_thread;
+  thread.cpu_s = 3;
+  thread.run_delay_s = 1;
+  thread.waits.file_s = 4;  // of 6 s
+  CHECK(read_use(profile).files == Approx(0.6));
+  thread.waits.sleep_s = 2;  // none is missing
+  CHECK(read_use(profile).files == Approx(0.4));
+  thread.waits = {.file_s = 1};  // twice as much at most: few samples show little
+  CHECK(read_use(profile).files == Approx(0.2));
+  thread.cpu_s = 0;  // unknown
+  CHECK(read_use(profile).files == Approx(0.1));
 }
 
 TEST_CASE("slow reads of workers") {
