@@ -189,6 +189,21 @@ std::string settings_text(Trial& trial, const CompressOptions& options, const En
   return json.dump(2) + "\n";
 }
 
+// Writes all files of the output folder.
+void write_files(const CompressOptions& options, const CompressResult& result, Trial& best,
+                 const Normalisation& normalisation) {
+  fs::create_directories(options.out);
+  write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
+  write_file_atomically(options.out / kModelSettingsFile,
+                        settings_text(best, options, result.after.throughput, normalisation));
+  const fs::path seven_bits = options.out / kSevenBitsFile;
+  if (result.portability && result.portability->seven_bits_model)
+    write_file_atomically(seven_bits, infer::format_onnx(*result.portability->seven_bits_model));
+  else
+    fs::remove(seven_bits);  // of an earlier run, for another model.onnx
+  write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
+}
+
 }  // namespace
 
 CompressResult run_compress(const CompressOptions& options, const Progress& progress, const std::stop_token& stop) {
@@ -248,17 +263,7 @@ CompressResult run_compress(const CompressOptions& options, const Progress& prog
   result.before = figures_of(before, comparison.before, result.steps.front(), options, stop);
   result.after = figures_of(best, comparison.after, last, options, stop);
   result.out = options.out;
-
-  fs::create_directories(options.out);
-  write_file_atomically(model_path(options), infer::format_onnx(best.graph()));
-  write_file_atomically(options.out / kModelSettingsFile,
-                        settings_text(best, options, result.after.throughput, *original.normalisation));
-  const fs::path seven_bits = options.out / kSevenBitsFile;
-  if (result.portability && result.portability->seven_bits_model)
-    write_file_atomically(seven_bits, infer::format_onnx(*result.portability->seven_bits_model));
-  else
-    fs::remove(seven_bits);  // of an earlier run, for another model.onnx
-  write_file_atomically(options.out / "ledger.json", to_json(result) + "\n");
+  write_files(options, result, best, *original.normalisation);
   return result;
 }
 

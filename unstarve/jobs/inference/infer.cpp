@@ -193,10 +193,120 @@ EngineChoice choose(const InferOptions& options, std::uint64_t samples, const st
   }
 }
 
-// The number of the first samples that the rows cover; rows have ascending ids.
-std::uint64_t covered(const SampleSet& samples, std::optional<std::uint64_t> last_id) {
-  return last_id ? samples.ids().lower_bound(0, samples.size(), *last_id + 1) : 0;
-}
+// A run: the engine is chosen, rows of an interrupted run are counted, then all other samples are predicted.
+class InferRun {
+ public:
+  InferRun(const InferOptions& options, const Progress& progress, std::stop_token stop)
+      : options_(options),
+        progress_(progress),
+        stop_(std::move(stop)),
+        dataset_(open_sources(options.data)),
+        samples_(samples_of_sources(options.data, *dataset_)),
+        data_{options.data, options.is_spec, normalisation_of(options.model)} {
+    if (progress_) progress_("measuring engines", 0);
+    choice_ = choose(options_, samples_->size(), stop_, result_);
+    describe();
+    maker_.emplace(result_, options_.out.empty() ? PredictionFormat::kCsv : prediction_format(options_.out), labels_);
+    if (!options_.out.empty()) open_part();
+  }
+
+  void predict() {
+    const std::uint64_t done = last_id_ ? samples_->ids().lower_bound(0, samples_->size(), *last_id_ + 1) : 0;
+    if (done == samples_->size()) return;
+    const std::unique_ptr<Device> device = open_device("cpu");
+    Loader loader(spec_, dataset_, *device,
+                  {.start = {0, 0, done}, .epochs = 1, .basis = {samples_, {}}, .check_data = labels_});
+    ItemProgress items(progress_, samples_->size() - done, "samples");
+    EngineFeed feed(*choice_.engine, loader, result_.image_size, what_of(options_));
+    const double begin = seconds_now();
+    bool finished = false;
+    try {
+      finished = feed.run(
+          [&](const FedSamples& fed, std::span<const float> outputs) {
+            add(fed, outputs);
+            items.add(fed.ids.size());
+          },
+          stop_);
+    } catch (...) {
+      if (part_ && part_->rows() == 0) std::filesystem::remove(part_->path());  // nothing to continue from
+      throw;
+    }
+    result_.seconds = seconds_now() - begin;
+    result_.loader_wait_s = feed.loader_wait_s();
+    result_.engine_wait_s = feed.engine_wait_s();
+    result_.bad = loader.bad_count();
+    if (!finished)
+      throw Error(ErrorKind::kCancelled, fmt::format("infer: stopped after {} of {} samples{}", result_.samples,
+                                                     samples_->size(), part_ ? "; --resume continues" : ""));
+  }
+
+  InferResult finish() {
+    if (part_) {
+      if (progress_) progress_("writing " + options_.out.string(), 1);
+      const bool named = dataset_->classes().size() == result_.classes;
+      write_predictions(*part_, *dataset_, options_.out, named ? dataset_->classes() : std::vector<std::string>(),
+                        maker_->values());
+      std::filesystem::remove(part_->path());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  // Sets the pipeline, and what the result says of the model, the engine and the data.
+  void describe() {
+    const EngineProcess& engine = *choice_.engine;
+    const std::string what = what_of(options_);
+    const int batch = choice_.best.settings.batch;
+    result_.model = options_.model.string();
+    result_.data = name_of_sources(options_.data);
+    result_.engine = engine.name();
+    result_.engine_version = engine.model().version;
+    result_.engine_rate = choice_.best;
+    result_.compiled = engine.compiled();
+    result_.left_out = std::move(choice_.left_out);
+    result_.out = options_.out;
+    result_.image_size = static_cast<int>(sample_shape(what, engine.model(), options_.image_size)[1]);
+    result_.classes = classes_of(what, engine.compiled(), batch);
+    if (static_cast<std::size_t>(options_.top) > result_.classes)
+      throw Error(ErrorKind::kArgument, fmt::format("--top: found {}; expected at most {}, the classes of the model",
+                                                    options_.top, result_.classes));
+    result_.top = options_.top;
+    labels_ = labels_fit(what, options_.data, *dataset_, result_.classes);
+    notice_other_normalisation(data_);
+    spec_ = evaluation_pipeline(data_, result_.image_size, batch);
+    result_.normalisation = spec_.output.normalisation;
+  }
+
+  void open_part() {
+    const std::string header = header_of(options_, spec_, *dataset_, *samples_, maker_->values());
+    part_.emplace(part_path(options_.out), header, maker_->values(), [&](const PredictionRows& rows) {
+      maker_->add(rows);
+      if (rows.size() > 0) last_id_ = rows.ids.back();
+    });
+    result_.resumed = result_.samples;
+  }
+
+  void add(const FedSamples& fed, std::span<const float> outputs) {
+    for (std::size_t i = 0; i < fed.ids.size(); ++i)
+      check_finite(outputs.subspan(i * result_.classes, result_.classes), *dataset_, fed.ids[i], result_.model);
+    const PredictionRows& rows = maker_->make(fed.ids, fed.labels, outputs);
+    if (part_) part_->append(rows);
+  }
+
+  const InferOptions& options_;
+  const Progress& progress_;
+  const std::stop_token stop_;
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::shared_ptr<const SampleSet> samples_;
+  const EvaluationData data_;
+  InferResult result_;
+  EngineChoice choice_;
+  PipelineSpec spec_;
+  bool labels_ = false;  // belong to the classes of the model
+  std::optional<RowMaker> maker_;
+  std::optional<PredictionPart> part_;
+  std::optional<std::uint64_t> last_id_;  // of the rows of an interrupted run; rows have ascending ids
+};
 
 }  // namespace
 
@@ -220,86 +330,12 @@ void top_classes(std::span<const float> outputs, std::span<float> pairs, std::ve
 }
 
 InferResult run_infer(const InferOptions& options, const Progress& progress, std::stop_token stop) {
-  const std::string what = what_of(options);
   check_model_file(options.model);
   check_policy(options);
   check_out(options);
-  const std::shared_ptr<const Dataset> dataset = open_sources(options.data);
-  const auto samples = samples_of_sources(options.data, *dataset);
-  const EvaluationData data{options.data, options.is_spec, normalisation_of(options.model)};
-  if (progress) progress("measuring engines", 0);
-  InferResult result;
-  EngineChoice choice = choose(options, samples->size(), stop, result);
-  EngineProcess& engine = *choice.engine;
-  result.model = options.model.string();
-  result.data = name_of_sources(options.data);
-  result.engine = engine.name();
-  result.engine_version = engine.model().version;
-  result.engine_rate = choice.best;
-  result.compiled = engine.compiled();
-  result.left_out = std::move(choice.left_out);
-  result.out = options.out;
-  const int batch = choice.best.settings.batch;
-  result.image_size = static_cast<int>(sample_shape(what, engine.model(), options.image_size)[1]);
-  result.classes = classes_of(what, engine.compiled(), batch);
-  if (static_cast<std::size_t>(options.top) > result.classes)
-    throw Error(ErrorKind::kArgument, fmt::format("--top: found {}; expected at most {}, the classes of the model",
-                                                  options.top, result.classes));
-  result.top = options.top;
-  const bool labels = labels_fit(what, options.data, *dataset, result.classes);
-  notice_other_normalisation(data);
-  const PipelineSpec spec = evaluation_pipeline(data, result.image_size, batch);
-  result.normalisation = spec.output.normalisation;
-  RowMaker maker(result, options.out.empty() ? PredictionFormat::kCsv : prediction_format(options.out), labels);
-
-  std::optional<PredictionPart> part;
-  std::optional<std::uint64_t> last_id;
-  if (!options.out.empty())
-    part.emplace(part_path(options.out), header_of(options, spec, *dataset, *samples, maker.values()), maker.values(),
-                 [&](const PredictionRows& rows) {
-                   maker.add(rows);
-                   if (rows.size() > 0) last_id = rows.ids.back();
-                 });
-  result.resumed = result.samples;
-
-  const std::unique_ptr<Device> device = open_device("cpu");
-  const std::uint64_t done = covered(*samples, last_id);
-  if (done < samples->size()) {
-    Loader loader(spec, dataset, *device,
-                  {.start = {0, 0, done}, .epochs = 1, .basis = {samples, {}}, .check_data = labels});
-    ItemProgress items(progress, samples->size() - done, "samples");
-    const double begin = seconds_now();
-    const auto use = [&](const FedSamples& fed, std::span<const float> outputs) {
-      for (std::size_t i = 0; i < fed.ids.size(); ++i)
-        check_finite(outputs.subspan(i * result.classes, result.classes), *dataset, fed.ids[i], result.model);
-      const PredictionRows& rows = maker.make(fed.ids, fed.labels, outputs);
-      if (part) part->append(rows);
-      items.add(rows.size());
-    };
-    EngineFeed feed(engine, loader, result.image_size, what);
-    bool finished = false;
-    try {
-      finished = feed.run(use, stop);
-    } catch (...) {
-      if (part && part->rows() == 0) std::filesystem::remove(part->path());  // nothing to continue from
-      throw;
-    }
-    result.seconds = seconds_now() - begin;
-    result.loader_wait_s = feed.loader_wait_s();
-    result.engine_wait_s = feed.engine_wait_s();
-    result.bad = loader.bad_count();
-    if (!finished)
-      throw Error(ErrorKind::kCancelled, fmt::format("infer: stopped after {} of {} samples{}", result.samples,
-                                                     samples->size(), part ? "; --resume continues" : ""));
-  }
-  if (part) {
-    if (progress) progress("writing " + options.out.string(), 1);
-    const bool named = dataset->classes().size() == result.classes;
-    write_predictions(*part, *dataset, options.out, named ? dataset->classes() : std::vector<std::string>(),
-                      maker.values());
-    std::filesystem::remove(part->path());
-  }
-  return result;
+  InferRun run(options, progress, std::move(stop));
+  run.predict();
+  return run.finish();
 }
 
 }  // namespace unstarve
