@@ -24,7 +24,7 @@ class Worker:
     """The state of a worker process between tasks.
 
     Args:
-        setup: See process_pool.ProcessPool._launch.
+        setup: See worker_processes.WorkerProcesses.start.
         inherited: The job of a forked process, which never changes. None: epochs bring the job.
     """
 
