@@ -11,7 +11,9 @@
     transport          objects between processes through shared memory;  tensor_pickling: torch tensors in them
     batch_memory       stacks the tensors of a batch in shared memory
     job_pickling       jobs on their way to new processes
-    epoch              the iterator of a DataLoader;  pinning: page-locked batches
+    epoch              the iterator of a DataLoader
+    epoch_order        the indices of an epoch, as torch draws them;  streams: those of an iterable dataset
+    pinning            takes the batches of an epoch, page-locked if requested
     order              the sample order of from_torch(), by rank, from any position
     seeding            seeds the global generators for a sample
     generator_states   states of the generators that determine the order of an epoch
