@@ -46,7 +46,7 @@ def preparation(needs_main: bool) -> dict[str, Any]:
 
 
 def spawn(setup: dict[str, Any], descriptors: Sequence[int]) -> Process:
-    """Starts a worker in a new interpreter, which inherits `descriptors`. `setup`: see ProcessPool._launch."""
+    """Starts a worker in a new interpreter, which inherits `descriptors`. `setup`: see WorkerProcesses.start."""
     command = [os.fsdecode(multiprocessing.spawn.get_executable()),
                *subprocess._args_from_interpreter_flags(),  # type: ignore[attr-defined]
                "-c", _BOOT]

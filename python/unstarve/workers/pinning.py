@@ -1,4 +1,4 @@
-"""Copies batches into page-locked memory in a separate thread, while the consumer computes."""
+"""Takes the batches of an epoch from a pool, and page-locks them in a thread while the consumer computes."""
 
 from __future__ import annotations
 
@@ -37,37 +37,53 @@ def pin_device(loader: torch.utils.data.DataLoader[Any]) -> str | None:
     return device
 
 
-def take(pool: Pool, serial: int | None, timeout: float | None, device: str | None, stream: bool) -> Taken | None:
-    """Takes batch `serial` (None: any), page-locked for `device`. Returns None after `timeout` seconds."""
-    batch = pool.take(serial, timeout)
-    if batch is None:
-        return None
-    try:
-        value = pool.value(batch)
-        if device is not None and value is not None:
-            pin: Any = _utils.pin_memory.pin_memory
-            value = (pin(value[0], device), value[1]) if stream else pin(value, device)
-        return batch, value, None
-    except Exception as error:
-        return batch, None, error
+class Taker:
+    """Takes the requested batches from a pool. Used by one thread.
+
+    Args:
+        pool: The pool to which the batches are submitted.
+        device: The accelerator for which batches are page-locked, or None.
+        stream: The batches are those of streams: data and state.
+        any_batch: The first batch that is ready may replace a requested one.
+    """
+
+    def __init__(self, pool: Pool, device: str | None, stream: bool, any_batch: bool) -> None:
+        self._pool, self._device, self._stream, self._any_batch = pool, device, stream, any_batch
+
+    def request(self, serial: int) -> None:
+        """Requests a submitted batch."""
+
+    def get(self, serial: int, timeout: float | None) -> Taken | None:
+        """Returns the batch of request(serial), once. Returns None after `timeout` seconds."""
+        batch = self._pool.take(None if self._any_batch else serial, timeout)
+        if batch is None:
+            return None
+        try:
+            value = self._pool.value(batch)
+            if self._device is not None and value is not None:
+                pin: Any = _utils.pin_memory.pin_memory
+                value = (pin(value[0], self._device), value[1]) if self._stream else pin(value, self._device)
+            return batch, value, None
+        except Exception as error:
+            return batch, None, error
+
+    def close(self) -> None:
+        pass
 
 
-class Pinner:
-    """A thread that page-locks the requested batches. Used by one thread."""
+class Pinner(Taker):
+    """A Taker that takes and page-locks the batches in a separate thread."""
 
-    def __init__(self, pool: Pool, device: str, stream: bool) -> None:
+    def __init__(self, pool: Pool, device: str | None, stream: bool, any_batch: bool) -> None:
+        super().__init__(pool, device, stream, any_batch)
         index = torch.accelerator.current_device_index()
-        self._pool, self._device, self._stream = pool, device, stream
         self._thread = ThreadPoolExecutor(1, "unstarve-pin", torch.accelerator.set_device_index, (index,))
         self._requests: dict[int, Future[Taken | None]] = {}
 
-    def request(self, serial: int, any_batch: bool) -> None:
-        """Requests a submitted batch. If `any_batch`, the first batch that is ready may replace it."""
-        self._requests[serial] = self._thread.submit(take, self._pool, None if any_batch else serial, None,
-                                                     self._device, self._stream)
+    def request(self, serial: int) -> None:
+        self._requests[serial] = self._thread.submit(super().get, serial, None)
 
     def get(self, serial: int, timeout: float | None) -> Taken | None:
-        """Returns the result of request(serial), once. Returns None after `timeout` seconds."""
         try:
             value = self._requests[serial].result(timeout)
         except FutureTimeoutError:

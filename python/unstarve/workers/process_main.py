@@ -32,7 +32,7 @@ def main(setup: dict[str, Any], job: Job | None = None) -> None:
     """Runs a worker process.
 
     Args:
-        setup: See process_pool.ProcessPool._launch.
+        setup: See worker_processes.WorkerProcesses.start.
         job: The job of a forked process; a spawned one receives it pickled.
     """
     if job is not None:

@@ -144,7 +144,7 @@ class View:
     """
 
     def __init__(self, fd: int, private: bool = False) -> None:
-        self._fd = fd
+        self.fd = fd
         self._private = private
         self._chunks: dict[int, mmap.mmap] = {}
 
@@ -152,7 +152,7 @@ class View:
         found = self._chunks.get(start)
         if found is None:
             access = mmap.ACCESS_COPY if self._private else mmap.ACCESS_WRITE
-            found = self._chunks[start] = mmap.mmap(self._fd, size, offset=start, access=access)
+            found = self._chunks[start] = mmap.mmap(self.fd, size, offset=start, access=access)
         return found
 
     def unpack(self, message: bytes) -> Any:

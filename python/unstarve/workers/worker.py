@@ -24,26 +24,24 @@ class Worker:
     """The state of a worker process between tasks.
 
     Args:
-        setup: See process_pool.ProcessPool._launch.
-        inherited: The job of a forked process. None: epochs bring the job.
+        setup: See worker_processes.WorkerProcesses.start.
+        inherited: The job of a forked process, which never changes. None: epochs bring the job.
     """
 
     def __init__(self, setup: dict[str, Any], inherited: Job | None = None) -> None:
         self._name, self._worker, self._workers = setup["name"], setup["worker"], setup["workers"]
         self._arena = transport.Arena(setup["arenas"][self._worker])
         self._views = [transport.View(fd) for fd in setup["arenas"]]
-        self._parent_arena = setup["parent_arena"]
-        self._from_parent = transport.View(self._parent_arena)
+        self._from_parent = transport.View(setup["parent_arena"])
         self._epoch: int | None = None
         self._since: int | None = None
-        self._inherited = inherited
         self._job: Job | None = None
         self._fetcher: Fetcher | None = None
         self._stream: Stream | None = None
         self._failure: ExceptionWrapper | None = None
-        self._enter(setup["epoch"])
+        self._enter(setup["epoch"], inherited)
 
-    def _enter(self, epoch: tuple[int, int, int, int, bytes, bytes | None]) -> None:
+    def _enter(self, epoch: tuple[int, int, int, int, bytes, bytes | None], inherited: Job | None = None) -> None:
         """Enters an epoch: (number, base seed, sample seed, since, message of the job, message of the stream states).
 
         `since` is the epoch in which the job was sent; this worker may have had no task in it.
@@ -53,14 +51,14 @@ class Worker:
             return
         self._epoch, self._failure = number, None
         # A new private mapping for every epoch: pages that were written to would show the data of the previous epoch.
-        private = transport.View(self._parent_arena, private=True)
+        private = transport.View(self._from_parent.fd, private=True)
         try:
             if since != self._since or self._job is None:
                 self._since = since
                 if self._job is not None:
                     self._job.leave()
                 self._stream = self._fetcher = self._job = None
-                self._job = private.unpack(job) if self._inherited is None else self._inherited
+                self._job = private.unpack(job) if inherited is None else inherited
                 if "torch" in sys.modules:
                     sys.modules["torch"].set_num_threads(1)
                     from unstarve.workers import batch_memory

@@ -242,7 +242,7 @@ def test_batches_may_be_held_and_their_memory_is_reused(load):
             batch += 1
     assert [float(batch[3, 0, 0, 0]) for batch in kept] == [3.0, 13.0, 23.0, 33.0, 43.0, 53.0]
     pool = loader._idle_pool._pools[0]
-    assert all(os.fstat(arena.fd).st_size <= 64 << 20 for arena in pool._arenas)
+    assert all(os.fstat(arena.fd).st_size <= 64 << 20 for arena in pool._memory.worker_arenas)
 
 
 def test_a_slow_sample_delays_only_its_own_batch(load):
