@@ -196,7 +196,7 @@ class TorchLoader(FrameworkLoader, Generic[_Batch]):
         assert self._operations is not None
         images, *others, ids = host
         files = others.pop() if self._operations.decodes else None
-        output = self._operations(images, files, ids, self._loader._given_epoch, stream)
+        output = self._operations(images, files, ids, self._loader._run.given_epoch, stream)
         return output, *(part.to(self.device, non_blocking=True) for part in others)
 
     def _on_host(self) -> Iterator[_Tensors]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import sys
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -19,12 +18,17 @@ import numpy.typing as npt
 
 from unstarve import _core, notices
 from unstarve.arguments import MAX_EPOCH, check_int
-from unstarve.errors import ArgumentError, CancelledError, Error
+from unstarve.errors import CancelledError, Error
 from unstarve.loaders import run_state
+from unstarve.loaders.batch_form import BatchForm
 from unstarve.loaders.conversions import LoaderConversions
+from unstarve.loaders.copies import Copies
 from unstarve.loaders.description import LoaderDescription
-from unstarve.loaders.engine import Allocate, BadSample, Batch, DeviceBytes, Engine
+from unstarve.loaders.device_part import DevicePart
+from unstarve.loaders.engine import Batch, Engine
+from unstarve.loaders.engines import Engines
 from unstarve.loaders.representation import Rows, as_html, as_text, counted, images_of, steps_of
+from unstarve.loaders.run import LoaderRun
 from unstarve.spec_json import spec_json
 from unstarve.steps import PipelineSteps
 from unstarve.suggestions import suggesting_methods, suggestion
@@ -56,57 +60,39 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._spec = spec_json(spec)
         self._dataset = dataset
         self._users = UserCode.of_spec(spec) if users is None else users
-        self._batch_size: int = spec["batch"]["size"]
-        self._dtype: str = spec.get("output", {}).get("type", "float32")
-        self._layout: str = spec.get("output", {}).get("layout", "NCHW")
-        batch = spec["batch"]
-        pad = batch.get("pad", {}).get("to", "nothing")
-        self._varied: bool = pad == "largest" or pad == "nothing" and _core.size_changes(self._spec)
-        self._parts = ("images", "labels", *(("sizes",) if pad != "nothing" else ()),
-                       *(("valid",) if batch.get("last") == "pad" else ()))
+        self._form = BatchForm.of_spec(spec, self._spec)
         # The samples that take part.
         self._chosen = self._users.choose(self._spec, dataset) if chosen is None else chosen
         if chosen is None:
             _core.check_samples(self._spec, dataset, self._chosen, self._mapped)
             notices.warn_pending()
-        self._relaxed: bool = spec.get("execution", {}).get("order") == "relaxed"
-        self._batches, self._samples = _core.epoch_of(self._spec, self._chosen)
-        self._run = _core.RunState(self._spec, self._chosen, dataset)
-        self._stretches: list[run_state.MixtureStretch] = self._run.first_stretches()
-        self._allocate: Allocate | None = None
-        self._device_bytes: DeviceBytes = (0, 0)
-        self._decode: _core.DecodeBalance | None = None
-        self._engine: Engine | None = None
-        self._engine_position: run_state.Position | None = None  # of the next batch of _engine
-        self._position = run_state.START  # of the next batch
-        self._progress: run_state.Progress | None = None  # of the last engine up to _position, in relaxed order
-        self._past_profile = ""  # of the last engine
-        self._past_bad: dict[int, BadSample] = {}  # by id, of all previous engines
-        self._begun = False  # a loop has run in the epoch of _position
-        self._given_epoch = 0  # of the last batch received
-        self._shuffled: bool = spec.get("order", {}).get("shuffle", True)
-        self._finished_copies: set[run_state.Position] = set()  # start positions of copies that finished an epoch
-        self._copied_from: list[tuple[set[run_state.Position], run_state.Position]] = []  # those sets of the originals
+        self._run = LoaderRun(spec, _core.epoch_of(self._spec, self._chosen), self._new_state())
+        self._copies = Copies()
+        self._device_part = DevicePart()
+        self._engines = Engines()
         self._iteration = 0  # number of the newest iterator
         if self._users.has_python_sources:
             _calling_python.add(self)
 
+    def _new_state(self) -> _core.RunState:
+        return _core.RunState(self._spec, self._chosen, self._dataset)
+
     def __len__(self) -> int:
         """Batches per epoch of this rank, including those that errors("skip") may omit."""
-        return self._batches
+        return self._run.batches
 
     def _rows(self) -> Rows:
         """Returns the description of repr()."""
         spec = json.loads(self._spec)
-        rows = [("data", f"{self._dataset.format}, {counted(self._samples, 'sample', 'samples')}"),
-                ("batches", f"{counted(len(self), 'batch', 'batches')} of {self._batch_size}")]
+        rows = [("data", f"{self._dataset.format}, {counted(self.samples, 'sample', 'samples')}"),
+                ("batches", f"{counted(len(self), 'batch', 'batches')} of {self._run.batch_size}")]
         if not self._mapped:  # the shapes of map() would require a call of its functions
             try:
                 image, label = self.shapes
-                rows.append(("images", f"images {images_of(self._dtype, image)}"))
+                rows.append(("images", f"images {images_of(self._form.dtype, image)}"))
                 rows.append(("labels", f"labels {images_of(self.label_dtype, label)}" if label else "labels int64"))
             except Error:
-                rows.append(("images", f"images {self._dtype}"))
+                rows.append(("images", f"images {self._form.dtype}"))
         own = ["weights(array)"] if self._users.weights is not None else []
         own += [f"map({function.name})" for function in self._users.functions]
         return [*rows, ("steps", ", ".join([steps_of(spec, self._users.predicate_names()), *own]))]
@@ -135,7 +121,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
     @property
     def epoch(self) -> int:
         """Epoch of the next batch."""
-        return self._position[0]
+        return self._run.position[0]
 
     def set_epoch(self, epoch: int, batch: int = 0) -> None:
         """Sets the position of the next loop.
@@ -148,15 +134,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
             ArgumentError: The epoch has no such batch, or `batch` is not 0 with order="relaxed", where only a state
                 dict knows which samples were used.
         """
-        epoch = check_int("set_epoch(epoch)", epoch, 0, MAX_EPOCH)
-        batch = check_int("set_epoch(batch)", batch, 0)
-        if batch >= len(self):
-            raise ArgumentError(f"set_epoch(batch): found {batch}; expected 0 to {len(self) - 1}")
-        if batch and self._relaxed:
-            raise ArgumentError(f"set_epoch(batch): found {batch} with order='relaxed'; expected 0. Use "
-                                "load_state_dict() to resume within an epoch.")
-        self._position = (epoch, batch, *run_state.START[2:])
-        self._begun = False
+        self._run.set_epoch(check_int("set_epoch(epoch)", epoch, 0, MAX_EPOCH), check_int("set_epoch(batch)", batch, 0))
 
     # --- iteration --------------------------------------------------------------------------------------------------
 
@@ -177,9 +155,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         """
         self._iteration += 1
         iteration = self._iteration
-        if self._begun:
-            self._position = run_state.epoch_start(self._position[0] + 1)
-        self._begun = True
+        self._run.begin_loop()
         while True:
             if iteration != self._iteration:
                 raise CancelledError(LOOP_ENDED)
@@ -188,25 +164,20 @@ class BaseLoader(LoaderDescription, LoaderConversions):
                 batch = engine.next() if iteration == self._iteration else None
                 notices.warn_pending()
             except BaseException:
-                self._engine_position = None  # unknown: the next loop starts another engine
+                self._engines.position = None  # unknown: the next loop starts another engine
                 raise
             if batch is None:
                 self._stop()
                 raise CancelledError("the loader was closed during iteration")
             images, labels, ids, sizes, valid, epoch, index, last = batch
-            self._given_epoch = epoch
             del engine  # a paused loop must not keep a closed engine alive
-            self._engine_position = self._position = (
-                run_state.epoch_start(epoch + 1) if last else (epoch, index + 1, *self._position[2:]))
-            self._progress = None
+            self._engines.position = self._run.receive(epoch, index, last)
             if last:
-                self._begun = False
-                for finished, position in self._copied_from:
-                    finished.add(position)
+                self._copies.finish_epoch()
             if len(ids) == 0:
                 return  # all samples of the last batch are bad
             more: list[npt.NDArray[Any]] = [] if sizes is None else [sizes]
-            if self._parts[-1] == "valid":
+            if self._form.parts[-1] == "valid":
                 more.append(np.arange(len(ids)) < valid)
             yield images, labels, ids, *more
             if last:
@@ -216,18 +187,18 @@ class BaseLoader(LoaderDescription, LoaderConversions):
 
     def _engine_at_position(self) -> Engine:
         """Returns the running engine, or a new one if it is not at the resume position."""
-        if self._engine is not None and self._engine.forked:
-            self._engine.next()  # raises the error that explains the fork
-        if self._engine is None or self._engine_position != self._position:
+        engine = self._engines.at(self._run.position)
+        if engine is None:
             self._stop()
-            self._engine = self._start()
-            self._engine_position = self._position
-        return self._engine
+            engine = self._engines.begin(self._start(), self._run.position)
+        return engine
 
     def _start(self) -> Engine:
         """Returns a new engine at the resume position; its threads begin to read."""
-        options = _core.LoaderOptions(self._position, self._chosen, self._stretches, self._device_bytes, self._decode)
-        return _core.Loader(self._spec, self._dataset, options, self._allocate)
+        part = self._device_part
+        options = _core.LoaderOptions(self._run.position, self._chosen, self._run.stretches, part.device_bytes,
+                                      part.decode)
+        return _core.Loader(self._spec, self._dataset, options, part.allocate)
 
     def close(self) -> None:
         """Stops the threads and frees the memory. The end of a `with` block does the same; iterating restarts.
@@ -238,13 +209,9 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         self._stop()
 
     def _stop(self) -> None:
-        engine, self._engine, self._engine_position = self._engine, None, None
-        if engine is not None and not engine.forked:
-            engine.close()
-            if self._relaxed and self._progress is None:
-                self._progress = engine.progress()
-            self._past_profile = engine.profile()
-            self._past_bad.update((bad[0], bad) for bad in engine.bad_samples(sys.maxsize))
+        engine = self._engines.stop()
+        if engine is not None:
+            self._run.keep_progress(engine)
 
     def __enter__(self) -> Self:
         return self
@@ -261,10 +228,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
         epoch. With order="relaxed" the value "window" has one bit per sample up to the last one that bypassed another:
         up to 4096, or the samples of the batches in flight. Each of several ranks then knows its own part only.
         """
-        epoch, batch, offset, used = self._position
-        return run_state.to_dict(self._run,
-                                 self._current_progress() or (epoch, offset, used, batch * self._batch_size, b""),
-                                 self._stretches)
+        return self._run.state_dict(self._engines.running)
 
     def load_state_dict(self, state_dict: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> None:
         """Continues the run from a state in the next loop.
@@ -283,35 +247,25 @@ class BaseLoader(LoaderDescription, LoaderConversions):
             ArgumentError: The state is of another dataset or order; the message names the difference.
         """
         states = run_state.as_list(state_dict)
-        position, stretches, bucket_run = run_state.from_dicts(self._run, states)
+        position, stretches, bucket_run = run_state.from_dicts(self._run.state, states)
         if bucket_run:  # the samples of the epoch are in the buckets of the run that began it
             self._stop()
             spec = json.loads(self._spec)
             spec["batch"]["bucket"]["run"] = bucket_run
             self._spec = spec_json(spec)
-            self._run = _core.RunState(self._spec, self._chosen, self._dataset)
-        if stretches != self._stretches:
+            self._run.state = self._new_state()
+        if stretches != self._run.stretches:
             self._stop()
-            self._stretches = stretches
-        self._position = position
-        self._begun = False
+        self._run.continue_at(position, stretches)
 
-    def _current_progress(self) -> run_state.Progress | None:
-        if not self._relaxed or self._position[1] == 0:
-            return None
-        return self._progress or (self._engine.progress() if self._engine else None)
-
-    def _continue_with(self, spec: dict[str, Any], allocate: Allocate | None, device_bytes: DeviceBytes) -> Self:
+    def _continue_with(self, spec: dict[str, Any], device_part: DevicePart) -> Self:
         result = type(self)(spec, self._dataset, self._chosen, self._users)
-        result._position, result._begun, result._stretches = self._position, self._begun, self._stretches
-        result._progress, result._allocate, result._device_bytes = self._current_progress(), allocate, device_bytes
-        result._copied_from = [*self._copied_from, (self._finished_copies, self._position)]
+        result._run.continue_from(self._run, self._engines.running)
+        result._copies = self._copies.copied(self._run.position)
+        result._device_part = device_part
         return result
 
     def _warn_if_repeated(self, call: str) -> None:
         """Warns if an earlier copy has already run the epoch that another copy would begin with."""
-        if self._shuffled and self._position in self._finished_copies:
-            notices.warn(f"{call} was called again at epoch {self._position[0]}: every call returns a new loader at "
-                         "the position of this one, and the previous loader has already run an epoch of the same order "
-                         "and pixels. Call it once, before the loop over epochs, or call this loader's set_epoch() "
-                         "before each call.")
+        if json.loads(self._spec).get("order", {}).get("shuffle", True):
+            self._copies.warn_if_repeated(call, self._run.position)

@@ -10,7 +10,11 @@ from typing import Any, cast
 from unstarve import _core
 from unstarve.arguments import check_int
 from unstarve.errors import ArgumentError
-from unstarve.loaders.engine import BadSample, DeviceBytes, Engine, Normalisation
+from unstarve.loaders.batch_form import BatchForm
+from unstarve.loaders.device_part import DevicePart
+from unstarve.loaders.engine import BadSample, Normalisation
+from unstarve.loaders.engines import Engines
+from unstarve.loaders.run import LoaderRun
 from unstarve.user_code.user_code import UserCode
 
 
@@ -21,23 +25,17 @@ class LoaderDescription:
     _dataset: _core.Dataset
     _chosen: _core.SampleSet
     _users: UserCode
-    _samples: int
-    _dtype: str
-    _layout: str
-    _parts: tuple[str, ...]
-    _varied: bool
-    _device_bytes: DeviceBytes
-    _decode: _core.DecodeBalance | None
-    _engine: Engine | None
-    _past_profile: str
-    _past_bad: dict[int, BadSample]
+    _form: BatchForm
+    _run: LoaderRun
+    _device_part: DevicePart
+    _engines: Engines
 
     # --- form of the batches ----------------------------------------------------------------------------------------
 
     @property
     def samples(self) -> int:
         """Samples per epoch of this rank."""
-        return self._samples
+        return self._run.samples
 
     @property
     def _may_omit_batches(self) -> bool:
@@ -61,7 +59,7 @@ class LoaderDescription:
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of the arrays of a batch: "images", "labels", and "sizes" and "valid" if batch() requested them."""
-        return self._parts
+        return self._form.parts
 
     @property
     def shapes(self) -> tuple[tuple[int | None, ...], tuple[int, ...]]:
@@ -70,14 +68,12 @@ class LoaderDescription:
         Height and width are None if they differ between batches. Reads the header of the first image.
         """
         height, width, classes = _core.sample_of(self._spec, self._dataset, self._chosen)
-        sides = (None, None) if self._varied else (height, width)
-        image = (3, *sides) if self._layout == "NCHW" else (*sides, 3)
-        return image, (classes,) if classes else ()
+        return self._form.image_shape(height, width), (classes,) if classes else ()
 
     @property
     def dtype(self) -> str:
         """Dtype of the images: "uint8", "float32", "float16", or "bfloat16" (as uint16 in NumPy)."""
-        return self._dtype
+        return self._form.dtype
 
     @property
     def label_dtype(self) -> str:
@@ -87,7 +83,7 @@ class LoaderDescription:
     @property
     def layout(self) -> str:
         """Layout of the images: "NCHW" or "NHWC"."""
-        return self._layout
+        return self._form.layout
 
     @property
     def normalisation(self) -> Normalisation:
@@ -128,9 +124,10 @@ class LoaderDescription:
 
         While the loader runs, the text contains the decisions of the autotuner.
         """
-        if self._engine:
-            return self._engine.explain()
-        return _core.explain(self._spec, self._dataset, self._chosen, self._device_bytes, self._decode is not None)
+        if self._engines.running:
+            return self._engines.running.explain()
+        return _core.explain(self._spec, self._dataset, self._chosen, self._device_part.device_bytes,
+                             self._device_part.decode is not None)
 
     def profile(self) -> dict[str, Any]:
         """Returns the measurements since the threads started, also after close().
@@ -138,12 +135,13 @@ class LoaderDescription:
         Returns:
             A dict with the samples, busy time and bytes of each stage; empty before the first batch.
         """
-        text = self._engine.profile() if self._engine else self._past_profile
+        text = self._engines.profile()
         return cast("dict[str, Any]", json.loads(text)) if text else {}
 
     def memory(self) -> dict[str, tuple[int, int]]:
         """Returns {part: (bytes held, limit)} of the running pipeline (limit 0: none); empty before it starts."""
-        return {part: (held, most) for part, held, most in self._engine.memory()} if self._engine else {}
+        engine = self._engines.running
+        return {part: (held, most) for part, held, most in engine.memory()} if engine else {}
 
     def bad_samples(self, most: int = 1000) -> list[BadSample]:
         """Returns the bad samples that this loader met so far, over all epochs, also after close().
@@ -154,10 +152,7 @@ class LoaderDescription:
         Returns:
             (id, location, reason) of each, ordered by id, without repetitions.
         """
-        found = dict(self._past_bad)
-        if self._engine:
-            found.update((bad[0], bad) for bad in self._engine.bad_samples(sys.maxsize))
-        return [bad for _, bad in sorted(found.items())[:check_int("bad_samples(most)", most, 0)]]
+        return self._engines.bad_samples()[:check_int("bad_samples(most)", most, 0)]
 
     def write_quarantine(self, path: str | os.PathLike[str]) -> int:
         """Writes all of bad_samples() to a file, for `unstarve pack --exclude`.

@@ -23,7 +23,7 @@ DeviceBytes: TypeAlias = "tuple[int, int]"
 
 
 class Engine(Protocol):
-    """Produces the batches of a run: `_core.Loader`, or workers for map() (unstarve.mapped_loader)."""
+    """Produces the batches of a run: `_core.Loader`, or workers for map() (unstarve.mapping.engine)."""
 
     @property
     def forked(self) -> bool:

@@ -28,7 +28,6 @@ from unstarve.arguments import (
     check_int,
     check_normalisation,
     check_shuffle_seed,
-    check_state,
     last_batch,
     rank_and_world,
     reject_repeated,
@@ -45,6 +44,7 @@ from unstarve.spec_json import check_argument
 from unstarve.steps.image_operations import ImageOperationSteps
 from unstarve.steps.operation_names import spec_operation
 from unstarve.suggestions import suggesting, suggesting_methods
+from unstarve.torch_datasets.run import DatasetRun
 from unstarve.torch_datasets.steps import (
     CHANNELS_FIRST,
     BulkSteppedDataset,
@@ -58,8 +58,6 @@ from unstarve.torch_datasets.steps import (
 from unstarve.torch_datasets.tensors import TensorLoader
 from unstarve.user_code.functions import Function
 from unstarve.workers.order import Order, RankBatches
-
-STATE_VERSION = 1
 
 
 @suggesting
@@ -264,25 +262,21 @@ class DatasetLoader:
     def __init__(self, dataset: Any, size: int, drop_last: bool, collate: Callable[[list[Any]], Any] | None,
                  settings: dict[str, Any]) -> None:
         self._arguments = dataset, size, drop_last, collate, settings
-        self._seed, self._shuffle = settings["seed"], settings["shuffle"]
-        self._size, self._world = size, settings["world"]
-        self._dataset_size = len(dataset)
-        batches = RankBatches(size, drop_last, settings["rank"], settings["world"])
-        self._order = Order(self._dataset_size, batches, self._seed, self._shuffle)
+        samples, seed, shuffle, world = len(dataset), settings["seed"], settings["shuffle"], settings["world"]
+        self._order = Order(samples, RankBatches(size, drop_last, settings["rank"], world), seed, shuffle)
+        self._run = DatasetRun(self._order, size * world, {"seed": seed, "shuffle": shuffle, "dataset": samples})
         self._generator = torch.Generator()
         runs = runs_of(settings["steps"], settings.get("means"))
         self._stepped: SteppedDataset | None = None
         if runs:
             stepped = BulkSteppedDataset if getattr(dataset, "__getitems__", None) else SteppedDataset
-            dataset = self._stepped = stepped(dataset, runs, self._seed)
+            dataset = self._stepped = stepped(dataset, runs, seed)
         workers = _core.usable_cores() if settings["workers"] is None else settings["workers"]
         self._loader = DataLoader(dataset, batch_sampler=self._order, num_workers=workers, collate_fn=collate,
                                   generator=self._generator, workers=settings["kind"],
                                   pin_memory=settings.get("pinned", False),
                                   prefetch_factor=settings["prefetch"] if workers else None)
         self._loader._by_index = True
-        self._position = (0, 0, 0)  # of the next batch; see Order.at
-        self._begun = False  # a loop has run in the epoch of _position
         self._iteration = 0  # number of the newest iterator
 
     def __len__(self) -> int:
@@ -290,9 +284,9 @@ class DatasetLoader:
         return len(self._order)
 
     def _rows(self) -> Rows:
-        dataset, *_, settings = self._arguments
+        dataset, size, *_, settings = self._arguments
         return [_data_row(dataset, self.samples),
-                ("batches", f"{counted(len(self), 'batch', 'batches')} of {self._size}"),
+                ("batches", f"{counted(len(self), 'batch', 'batches')} of {size}"),
                 ("steps", _steps_text(settings)),
                 ("workers", self._loader._workers_text())]
 
@@ -310,30 +304,22 @@ class DatasetLoader:
     @property
     def epoch(self) -> int:
         """Epoch of the next batch."""
-        return self._position[0]
+        return self._run.position[0]
 
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch, 0 or more, of the next loop."""
-        self._position = (check_int("set_epoch(epoch)", epoch, 0, MAX_EPOCH), 0, 0)
-        self._begun = False
+        self._run.continue_at((check_int("set_epoch(epoch)", epoch, 0, MAX_EPOCH), 0, 0))
 
     def __iter__(self) -> Iterator[Any]:
         self._iteration += 1
         iteration = self._iteration
-        if self._begun:
-            self._position = (self._position[0] + 1, 0, 0)
-        self._begun = True
-        epoch, batch, offset = self._order.at = self._position
+        epoch, first, offset = self._order.at = self._run.begin_loop()
         self._loader._first_position = self._order.position
         self._generator.manual_seed(self._order.seed_of(epoch))
         if self._stepped is not None:
             self._stepped.epoch = epoch
-        for made in self._loader:
-            batch += 1
-            last = batch == self._order.batches(offset)
-            self._position = (epoch + 1, 0, 0) if last else (epoch, batch, offset)
-            if last:
-                self._begun = False
+        for batch, made in enumerate(self._loader, first):
+            self._run.receive((epoch, batch, offset))
             yield made
             if iteration != self._iteration:
                 raise CancelledError(LOOP_ENDED)
@@ -377,7 +363,7 @@ class DatasetLoader:
             steps = (*steps, CHANNELS_FIRST)
         loader = DatasetLoader(dataset, size, drop_last, collate,
                                {**settings, "steps": steps, "means": values, "pinned": target.type == "cuda"})
-        loader._position = self._position
+        loader._run.position = self._run.position
         return TensorLoader(loader, target, None if on_host else values, channels_last)
 
     def close(self) -> None:
@@ -397,9 +383,7 @@ class DatasetLoader:
         Loaders with any number of workers and ranks and any batch size can load it: together they load the rest of the
         epoch.
         """
-        epoch, batch, offset = self._position
-        return {"version": STATE_VERSION, "epoch": epoch, "samples": offset + batch * self._size * self._world,
-                "seed": self._seed, "shuffle": self._shuffle, "dataset": self._dataset_size}
+        return self._run.state_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues from `state`, a result of state_dict(), in the next loop.
@@ -407,11 +391,4 @@ class DatasetLoader:
         Raises:
             ArgumentError: It is no such dict, or of another dataset or order.
         """
-        check_state(state, STATE_VERSION)
-        for key, mine in (("seed", self._seed), ("shuffle", self._shuffle), ("dataset", self._dataset_size)):
-            if state.get(key) != mine:
-                raise ArgumentError(f"state: found {key} {state.get(key)!r}; expected {mine!r}, as in this loader")
-        epoch = check_int("state: epoch", state.get("epoch"), 0, MAX_EPOCH)
-        samples = check_int("state: samples", state.get("samples"), 0, self._dataset_size)
-        self._position = (epoch, 0, samples) if self._order.batches(samples) else (epoch + 1, 0, 0)
-        self._begun = False
+        self._run.load_state_dict(state)

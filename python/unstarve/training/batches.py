@@ -1,16 +1,13 @@
-"""Batches of any iterable as the training loop reads them: addresses of contiguous host memory, and its owner."""
+"""The batches of any iterable, one pass after another, and the position among them."""
 
 from __future__ import annotations
 
 import base64
 import io
 import json
-import math
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sized
-from typing import Any, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from unstarve.optional_packages import require_package
 
@@ -20,19 +17,13 @@ with require_package("torch", "Trainer"):
 from unstarve import notices
 from unstarve.arguments import check_normalisation
 from unstarve.errors import ArgumentError, InputError
-from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.framework_loader import FrameworkLoader
+from unstarve.training.reader import BatchReader, Described
 
-_CHANNELS = 3
 _END = object()
 _STATE_VERSION = 1
-# The numbers of ElementType (unstarve/ops/store/store_format.h).
-_ELEMENT_TYPES = {torch.uint8: 0, torch.float32: 1, torch.bfloat16: 2, torch.float16: 3}
 _IDENTITY: Normalisation = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
-# (address of the pixels, element type, whether they are NHWC, height, width, address and number of the labels, address
-# and number of the targets, whether the pixels are page-locked, owner of the memory)
-Described: TypeAlias = "tuple[int, int, bool, int, int, int, int, int, int, bool, object]"
 
 
 def batches_per_epoch(loader: Any) -> int | None:
@@ -41,13 +32,6 @@ def batches_per_epoch(loader: Any) -> int | None:
         return len(loader)
     except TypeError:
         return None
-
-
-def steps_of(epochs: float, per_epoch: int) -> int:
-    """Returns the number of steps of `epochs`, of which the last one may be a part; rounded up, as EpochSteps does."""
-    whole = math.floor(epochs)
-    rounding = 1e-12 * max(1.0, epochs) * per_epoch  # 0.07 * 100 is a little more than 7
-    return whole * per_epoch + math.ceil((epochs - whole) * per_epoch - rounding)
 
 
 def class_count(loader: Any) -> int | None:
@@ -77,17 +61,9 @@ class Batches:
                  normalize: Normalisation | None = None) -> None:
         self._loader = loader
         self._endless = endless
-        self._pinned = pinned
         given = _IDENTITY if normalize is None else check_normalisation(normalize)
         self.normalisation: Normalisation = (tuple(given[0]), tuple(given[1]))
-        self._only_uint8 = normalize is not None
-        whole = getattr(loader, "_whole", loader)  # of to_torch()
-        if isinstance(whole, BaseLoader) and not whole._mapped:
-            self._check_dtype(whole.dtype)
-        self._nhwc = getattr(loader, "layout", "NCHW") == "NHWC"
-        self._bfloat16 = getattr(loader, "dtype", None) == "bfloat16"
-        parts = getattr(loader, "parts", ())
-        self._valid = parts.index("valid") if not endless and "valid" in parts else None
+        self._reader = BatchReader(loader, pinned=pinned, only_uint8=normalize is not None, omit_copies=not endless)
         self._iterator: Iterator[Any] | None = None
         self._per_epoch = batches_per_epoch(loader)
         self._passed = 0  # batches since the beginning of the run, if all had the present size
@@ -100,7 +76,7 @@ class Batches:
         """Returns the next batch; None at the end."""
         while (batch := self._take()) is not None:
             self._passed += 1
-            described = self._described(batch)
+            described = self._reader.read(batch)
             if described is not None:
                 return described
         return None
@@ -182,52 +158,6 @@ class Batches:
         self._epoch += 1
         return iter(self._loader)
 
-    def _described(self, batch: Any) -> Described | None:
-        """Returns a batch; None if all of its samples are copies."""
-        if not isinstance(batch, tuple | list) or len(batch) < 2:
-            found = f"{type(batch).__name__} of {len(batch)}" if isinstance(batch, Sized) else type(batch).__name__
-            raise InputError(f"Trainer: the loader returned a {found}; expected (images, labels)")
-        images, labels = self._images(batch[0]), _labels(batch[1])
-        if self._valid is not None:
-            count = int(batch[self._valid].sum())  # copies follow
-            if count == 0:
-                return None
-            images, labels = images[:count], labels[:count]
-        if len(labels) != len(images):
-            raise InputError(f"Trainer: the loader returned {len(images)} images and {len(labels)} labels; expected "
-                             "one label per image")
-        nhwc = not images.is_contiguous()
-        if nhwc and not images.is_contiguous(memory_format=torch.channels_last):
-            images, nhwc = images.contiguous(), False
-        targets = None
-        if labels.dtype == torch.float32:
-            targets, labels = labels.contiguous(), labels.argmax(1)
-        labels = labels.to(torch.int64).contiguous()
-        return (images.data_ptr(), _ELEMENT_TYPES[images.dtype], nhwc, images.shape[2], images.shape[3],
-                labels.data_ptr(), len(labels), 0 if targets is None else targets.data_ptr(),
-                0 if targets is None else targets.numel(), self._pinned and images.is_pinned(),
-                (batch, images, labels, targets))
-
-    def _images(self, found: Any) -> torch.Tensor:
-        """Returns (batch, 3, height, width) of the same memory."""
-        nhwc = self._nhwc and isinstance(found, np.ndarray)
-        images = _tensor(found)
-        if self._bfloat16 and isinstance(found, np.ndarray):
-            images = images.view(torch.bfloat16)
-        if images.dim() == 4 and (nhwc or images.shape[1] != _CHANNELS and images.shape[3] == _CHANNELS):
-            images = images.permute(0, 3, 1, 2)
-        if images.dim() != 4 or images.shape[1] != _CHANNELS or images.dtype not in _ELEMENT_TYPES:
-            raise InputError(f"Trainer: the loader returned images {images.dtype} {tuple(images.shape)}; expected "
-                             "uint8, float32, bfloat16 or float16 (batch, 3, height, width)")
-        self._check_dtype(str(images.dtype).removeprefix("torch."))
-        return images
-
-    def _check_dtype(self, dtype: str) -> None:
-        if self._only_uint8 and dtype != "uint8":
-            raise ArgumentError(f"Trainer(normalize): no effect on {dtype} images of the loader; expected uint8. "
-                                "Remove it and normalise in the loader, or return uint8 pixels, in a pipeline by "
-                                "output('uint8') instead of normalize().")
-
 
 def _samplers(loader: Any) -> list[Any]:
     """Returns the samplers of a loader that have set_epoch(), such as a DistributedSampler, also in a batch_sampler."""
@@ -236,30 +166,6 @@ def _samplers(loader: Any) -> list[Any]:
     of_batches = getattr(loader, "batch_sampler", None)
     found = (getattr(loader, "sampler", None), of_batches, getattr(of_batches, "sampler", None))
     return [*{id(sampler): sampler for sampler in found if hasattr(sampler, "set_epoch")}.values()]
-
-
-def _tensor(found: Any) -> torch.Tensor:
-    """Returns a tensor on the host, of the same memory."""
-    if isinstance(found, np.ndarray):
-        return torch.from_numpy(found if found.flags.writeable else found.copy())
-    if not isinstance(found, torch.Tensor):
-        raise InputError(f"Trainer: the loader returned images and labels of which one is {type(found).__name__}; "
-                         "expected torch tensors or NumPy arrays")
-    if found.device.type != "cpu":
-        raise ArgumentError(f"Trainer: the loader returned a tensor on {found.device}; expected host memory, which the "
-                            "trainer copies to its device. Use to_torch('cpu').")
-    return found
-
-
-def _labels(found: Any) -> torch.Tensor:
-    """Returns integers (batch,), or float32 (batch, classes)."""
-    labels = torch.as_tensor(found) if isinstance(found, list | tuple) else _tensor(found)
-    if labels.dim() == 2 and labels.is_floating_point():
-        return labels.to(torch.float32)
-    if labels.dim() != 1 or labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool:
-        raise InputError(f"Trainer: the loader returned labels {labels.dtype} {tuple(labels.shape)}; expected integers "
-                         "(batch,) or probabilities (batch, classes)")
-    return labels
 
 
 def _encoded(state: Any) -> Any:

@@ -24,23 +24,23 @@ with require_package("torch", "Trainer"):
     import torch
 
 from unstarve import _core, notices, ranks
-from unstarve.arguments import check_int, check_nonnegative
 from unstarve.device_operations import torch_device
 from unstarve.errors import ArgumentError, CancelledError, Error
-from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.representation import Rows, as_html, as_text, counted
-from unstarve.training.batches import Batches, batches_per_epoch, class_count, steps_of
+from unstarve.training.batches import batches_per_epoch, class_count
+from unstarve.training.checkpoints import Checkpoints
+from unstarve.training.data import TrainingData
 from unstarve.training.faults import Faults
 from unstarve.training.interrupt import Interrupt
+from unstarve.training.length import RunLength
 from unstarve.training.network import Loss, Network, check_loss, check_module
 from unstarve.training.outputs import check_output_folders
-from unstarve.training.settings import Settings, check_names, check_seconds, check_settings
+from unstarve.training.settings import Settings, check_names, check_settings
 
 _ARGUMENTS = ("module", "loader", "validation", "loss", "classes", "epochs", "minutes", "target", "device", "normalize",
               "seed", "evaluate_every", "checkpoint_dir", "checkpoint_every", "keep_checkpoints", "resume",
               "tensorboard", "on_report")
-_MOST_STEPS_PER_REPORT = 50
 
 _lock = threading.Lock()
 _in_training: set[int] = set()  # ids of the parameters that a run changes
@@ -113,10 +113,7 @@ class Trainer:
         check_names(settings, _ARGUMENTS)
         faults = Faults()
         self._module = module
-        self._loader = loader
-        self._validation = validation
         self._loss = loss
-        self._normalize = normalize
         self._on_report = on_report
         with faults.collected():
             check_module(module)
@@ -142,69 +139,27 @@ class Trainer:
             self._settings = check_settings({**values, "classes": 2 if found is None else found,
                                              "device": str(self._device), "seed": seed})
             self._classes = int(found or 2)
-        self._per_epoch = batches_per_epoch(loader)
-        self._check_length(faults, epochs, minutes, target, evaluate_every)
+        self._data = TrainingData(loader, validation, normalize, pinned=self._device.type != "cpu")
+        self._length = RunLength(self._data, faults, epochs=epochs, minutes=minutes, target=target,
+                                 evaluate_every=evaluate_every)
         if validation is None and settings.get("test_augmentation", "none") != "none":
             faults.add("Trainer(test_augmentation): no effect without validation data; expected both or neither")
-        self._resume = "" if resume is None else os.fsdecode(resume)
-        with faults.collected():
-            self._folder = (_core.folder_of_resumed(self._resume) if checkpoint_dir is None
-                            else os.fsdecode(checkpoint_dir))
-            for name, given in (("checkpoint_every", checkpoint_every != "5min"),
-                                ("keep_checkpoints", keep_checkpoints != 2)):
-                if given and not self._folder:
-                    faults.add(f"Trainer({name}): found no folder for checkpoints; expected checkpoint_dir")
-        with faults.collected():
-            self._checkpoint_seconds = check_seconds("Trainer(checkpoint_every)", checkpoint_every)
-        with faults.collected():
-            self._keep = check_int("Trainer(keep_checkpoints)", keep_checkpoints, 1, 1_000_000)
+        self._checkpoints = Checkpoints(checkpoint_dir, checkpoint_every, keep_checkpoints, resume, faults)
         self._tensorboard = "" if tensorboard is None else os.fsdecode(tensorboard)
         with faults.collected():
-            for data in (loader, validation):
-                if isinstance(data, Iterable):
-                    Batches(data, endless=True, normalize=normalize)  # checks the normalisation
+            self._data.check_normalisation()
         faults.raise_if_any()
-
-    def _check_length(self, faults: Faults, epochs: float | None, minutes: float | None, target: float | None,
-                      evaluate_every: float | None) -> None:
-        """Sets what determines the length of the run and its evaluations."""
-        def number(name: str, value: float | None, default: float) -> float:
-            if value is None:
-                return default
-            with faults.collected():
-                return check_nonnegative(f"Trainer({name})", value)
-            return default
-
-        self._epochs = None if epochs is None else number("epochs", epochs, 1.0)
-        self._minutes = number("minutes", minutes, 0.0)
-        self._target = number("target", target, 0.0)
-        self._evaluate_every = number("evaluate_every", evaluate_every, 1.0 if minutes is None else 0.0)
-        if not self._epochs and not self._minutes:
-            faults.add("Trainer: found neither epochs nor minutes above 0; expected one of them")
-        if self._per_epoch == 0:
-            faults.add("Trainer(loader): found a loader of length 0; expected at least one batch per epoch")
-        if self._per_epoch is None and (self._epochs or evaluate_every is not None and self._evaluate_every):
-            faults.add(f"Trainer({'epochs' if self._epochs else 'evaluate_every'}): {type(self._loader).__name__} has "
-                       "no length, by which epochs are counted; expected a loader with len(). Use minutes=.")
-        if self._target and self._validation is None:
-            faults.add("Trainer(target): found no validation data; expected both")
-        if self._target > 1:
-            faults.add(f"Trainer(target): found {self._target}; expected an accuracy from 0 to 1")
 
     def _rows(self) -> Rows:
         values = self._settings.values()
         count = sum(parameter.numel() for parameter in self._module.parameters())
-        length = " or ".join([counted(float(self._epochs or 0), "epoch", "epochs")] * bool(self._epochs)
-                             + [counted(float(self._minutes or 0), "minute", "minutes")] * bool(self._minutes))
         size = f"{count / 1e6:.3g} million parameters" if count >= 1e5 else counted(count, "parameter", "parameters")
         return [("module", f"{type(self._module).__name__} of {size}, "
                            f"{counted(self._classes, 'class', 'classes')}"),
-                ("data", f"{type(self._loader).__name__}"
-                         + ("" if self._per_epoch is None else f" of {counted(self._per_epoch, 'batch', 'batches')}")
-                         + ("" if self._validation is None else f", validation {type(self._validation).__name__}")),
+                ("data", str(self._data)),
                 ("rule", f"{values['optimiser']}, learning rate {values['learning_rate']:g} {values['schedule']}"),
-                ("run", f"{length} on {self._device} in {values['precision']}"),
-                ("checkpoints", f"checkpoints in {self._folder}" if self._folder else "")]
+                ("run", f"{self._length} on {self._device} in {values['precision']}"),
+                ("checkpoints", f"checkpoints in {self._checkpoints.folder}" if self._checkpoints.folder else "")]
 
     def __repr__(self) -> str:
         return as_text("Trainer", self._rows())
@@ -256,11 +211,12 @@ class Trainer:
                 notices.warn_pending()
 
     def _run(self) -> dict[str, Any]:
-        resumed = _core.checkpoint_to_resume(self._folder, self._resume)
+        resumed = self._checkpoints.to_resume()
         joined = ranks.joined()
         if joined is None or joined[0] == 0:
-            check_output_folders({"checkpoint_dir": self._folder, "tensorboard": self._tensorboard})
-        self._check_shard(joined)
+            check_output_folders({"checkpoint_dir": self._checkpoints.folder, "tensorboard": self._tensorboard})
+        if joined is not None:
+            self._data.check_shard(joined[1])
         device = self._device
         if joined is not None and device == torch.device("cuda"):
             device = torch.device("cuda", joined[2])
@@ -279,27 +235,19 @@ class Trainer:
                 self._module.zero_grad(set_to_none=True)
 
     def _trained(self, training: _core.Training, resumed: str) -> dict[str, Any]:
-        if not self._folder and (ranks.joined() or (0,))[0] == 0:
+        if not self._checkpoints.folder and (ranks.joined() or (0,))[0] == 0:
             notices.warn("Trainer: no checkpoints of this run are saved; to save them, use checkpoint_dir='run'")
-        batches = self._batches(self._loader, endless=True)
+        batches = self._data.training_batches()
         plan = _core.TrainPlan()
         if resumed:
             plan.start_step, state = training.restore(resumed)
             plan.first_step = plan.start_step - batches.resume(plan.start_step, state, resumed)
-        per_epoch = self._per_epoch or 0
-        if self._epochs:
-            plan.steps = plan.first_step + steps_of(self._epochs, per_epoch)
-        plan.minutes = self._minutes
-        plan.target = self._target
-        plan.evaluate_every = max(1, round(self._evaluate_every * per_epoch)) if self._evaluate_every else 0
-        plan.report_every = max(1, min(per_epoch // 10 if per_epoch else _MOST_STEPS_PER_REPORT,
-                                       _MOST_STEPS_PER_REPORT))
-        plan.checkpoint_seconds = self._checkpoint_seconds
-        plan.write_to(self._folder, self._keep, resumed)
+        self._length.apply_to(plan)
+        self._checkpoints.apply_to(plan, resumed)
         validation = None
-        if self._validation is not None:
-            plan.validation_batches = batches_per_epoch(self._validation) or 0
-            validation = self._new_validation
+        if self._data.validation is not None:
+            plan.validation_batches = batches_per_epoch(self._data.validation) or 0
+            validation = self._data.validation_batches
         with Interrupt(training.stop) as interrupt:
             try:
                 text = training.run(plan, batches, validation, self._report, self._tensorboard)
@@ -308,30 +256,14 @@ class Trainer:
                     raise KeyboardInterrupt(_arguments_for_flags(str(error))) from None
                 raise
         history: dict[str, Any] = json.loads(text)
+        per_epoch = self._data.per_epoch
         history["epochs"] = (history["steps"] - plan.first_step) / per_epoch if per_epoch else None
         return history
-
-    def _batches(self, loader: Iterable[Any], *, endless: bool) -> Batches:
-        return Batches(loader, endless=endless, pinned=self._device.type != "cpu", normalize=self._normalize)
-
-    def _new_validation(self) -> Batches:
-        assert self._validation is not None
-        return self._batches(self._validation, endless=False)
 
     def _report(self, point: str) -> None:
         notices.warn_pending()
         if self._on_report is not None:
             self._on_report(json.loads(point))
-
-    def _check_shard(self, joined: tuple[int, int, int, int, str] | None) -> None:
-        if joined is None:
-            return
-        loader = getattr(self._loader, "_whole", self._loader)  # of to_torch()
-        if isinstance(loader, BaseLoader):
-            world = json.loads(loader.spec).get("order", {}).get("world", 1)
-            if world != joined[1]:
-                raise ArgumentError(f"Trainer(loader): found the share of one of {world} ranks; expected that of one "
-                                    f"of {joined[1]}. Add the step shard().")
 
 
 @contextlib.contextmanager

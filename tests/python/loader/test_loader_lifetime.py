@@ -104,7 +104,7 @@ def test_released_batches_are_freed_before_the_next_request(torch):
     begun = iter(iterated)
     next(begun)
     loader = iterated._loader if torch else iterated
-    loader._engine = watched = Watched(loader._engine)
+    loader._engines.running = watched = Watched(loader._engines.running)
     for images, labels in begun:
         del images, labels
     assert len(watched.freed) == 18 and all(watched.freed)

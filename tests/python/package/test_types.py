@@ -16,16 +16,20 @@ ROOT = Path(__file__).resolve().parents[3]
 PROGRAM = ROOT / "tests/python/package/typed_program.py"
 MODULES = ("arguments", "constructors", "dataloader", "device_operations", "errors", "facts", "functions",
            "functions.draws", "functions.image_arguments", "functions.operations", "functions.single_image",
-           "functions.stubs", "jax", "loader", "loaders.base_loader", "loaders.conversions", "loaders.description",
-           "loaders.engine", "loaders.framework_loader", "loaders.run_state", "mapped_loader", "notices", "nvjpeg",
-           "optional_packages", "pipeline", "ray", "schedules", "spec_json", "steps", "steps.base", "steps.execution",
-           "steps.image_operations", "steps.operations", "steps.selection", "tensorflow", "torch",
-           "torch_datasets.from_torch", "torch_datasets.steps", "torch_datasets.tensors", "training.batches",
-           "training.interrupt", "training.network", "training.settings", "training.trainer", "user_code.functions",
-           "user_code.sources", "user_code.user_code", "weights")
+           "functions.stubs", "jax", "loader", "loaders.base_loader", "loaders.batch_form", "loaders.conversions",
+           "loaders.copies", "loaders.description", "loaders.device_part", "loaders.engine", "loaders.engines",
+           "loaders.framework_loader", "loaders.run", "loaders.run_state", "mapped_loader", "mapping.bad_samples",
+           "mapping.profile", "mapping.workers", "notices", "nvjpeg", "optional_packages", "pipeline", "ray",
+           "schedules", "spec_json", "steps", "steps.base", "steps.execution", "steps.image_operations",
+           "steps.operations", "steps.selection", "tensorflow", "torch", "torch_datasets.from_torch",
+           "torch_datasets.run", "torch_datasets.steps", "torch_datasets.tensors", "training.batches",
+           "training.checkpoints", "training.data", "training.interrupt", "training.length", "training.network",
+           "training.reader", "training.settings", "training.trainer", "user_code.functions", "user_code.sources",
+           "user_code.user_code", "weights")
 NEEDS = {"dataloader": "torch", "device_operations": "torch", "jax": "jax", "tensorflow": "tensorflow",
-         "torch": "torch", "torch_datasets.from_torch": "torch", "torch_datasets.steps": "torch",
-         "torch_datasets.tensors": "torch", "training.batches": "torch", "training.network": "torch",
+         "torch": "torch", "torch_datasets.from_torch": "torch", "torch_datasets.run": "torch",
+         "torch_datasets.steps": "torch", "torch_datasets.tensors": "torch", "training.batches": "torch",
+         "training.data": "torch", "training.length": "torch", "training.network": "torch", "training.reader": "torch",
          "training.trainer": "torch"}
 
 

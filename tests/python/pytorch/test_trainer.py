@@ -18,7 +18,7 @@ import trainer_support as support  # noqa: E402
 import unstarve as un  # noqa: E402
 from trainer_support import losses_of, trainer  # noqa: E402
 from unstarve import weights  # noqa: E402
-from unstarve.training.batches import steps_of  # noqa: E402
+from unstarve.training.length import steps_of  # noqa: E402
 
 support.require_libtorch()
 

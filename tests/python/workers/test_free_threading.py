@@ -25,8 +25,8 @@ def free(request, monkeypatch):
     return request.param is False
 
 
-def kind_of(loader):
-    pool = loader._new_pool()
+def kind_of(maker):
+    pool = maker._new_pool()
     pool.close()
     return type(pool)
 
@@ -35,9 +35,9 @@ def test_functions_of_a_pipeline_run_in_threads_without_a_gil(free):
     def loader(**options):
         return un.open(DATA).map(shifted).options(workers=1, **options).batch(4)
 
-    assert kind_of(loader()) is (ThreadPool if free else ProcessPool)
-    assert kind_of(loader(kind="threads")) is ThreadPool
-    assert kind_of(loader(kind="processes")) is ProcessPool
+    assert kind_of(loader()._workers) is (ThreadPool if free else ProcessPool)
+    assert kind_of(loader(kind="threads")._workers) is ThreadPool
+    assert kind_of(loader(kind="processes")._workers) is ProcessPool
 
 
 def test_a_torch_dataset_is_read_in_threads_without_a_gil(free):

@@ -117,11 +117,11 @@ def test_ranks_share_an_epoch():
 def test_a_loop_left_early_is_over_and_the_workers_stay_for_the_next():
     with chain(shifted, workers=2).batch(6) as loader:
         next(iter(loader))
-        pids = loader._engine._pool.pids
+        pids = loader._engines.running._pool.pids
         expected = batches(chain(shifted).batch(6))
         loader.set_epoch(0)
         assert same([tuple(map(np.array, batch)) for batch in loader.batches()], expected)
-        assert loader._engine._pool.pids == pids and loader.epoch == 1
+        assert loader._engines.running._pool.pids == pids and loader.epoch == 1
         older, newer = iter(loader), iter(loader)
         next(older), next(newer)
         with pytest.raises(un.errors.CancelledError, match="newer loop"):
@@ -131,7 +131,7 @@ def test_a_loop_left_early_is_over_and_the_workers_stay_for_the_next():
 def test_deleting_the_loader_ends_its_workers():
     loader = chain(shifted, workers=1).batch(6)
     next(iter(loader))
-    pids = loader._engine._pool.pids
+    pids = loader._engines.running._pool.pids
     assert all(map(alive, pids))
     gc.disable()  # without the garbage collector
     try:
@@ -315,7 +315,7 @@ def test_close_while_a_function_sleeps():
     loader = un.open(DATA).sequential().map(Faulty(4, "sleep")).options(workers=1).batch(2)
     iterator, waits, report = iter(loader), threading.Event(), []
     assert next(iterator)[1].tolist() == [0, 1]
-    pids = loader._engine._pool.pids
+    pids = loader._engines.running._pool.pids
 
     def wait():
         waits.set()
