@@ -70,7 +70,7 @@ class DataLoader(EpochLoader[_Sample]):
     Args:
         dataset, batch_size, shuffle, sampler, batch_sampler, num_workers, collate_fn, pin_memory, drop_last, timeout,
             worker_init_fn, generator, prefetch_factor, persistent_workers, pin_memory_device, in_order: As in
-            torch.utils.data.DataLoader.
+            torch.utils.data.DataLoader. Of an iterable dataset, a worker prefetches at most 128 batches.
         multiprocessing_context: As in torch: "fork", "spawn" or "forkserver", which spawns, or such a context.
         workers: "processes" or "threads". None: threads if the interpreter has no global lock and the dataset is
             map-style, otherwise processes. Threads share one dataset object and the global random generators; in them

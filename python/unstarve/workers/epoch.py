@@ -19,6 +19,9 @@ from unstarve.workers.pool import IdlePool, InlinePool, Pool
 from unstarve.workers.streams import Streams
 
 _EPOCH_SEED_STEP = 0x632BE59BD9B4E019  # between the seeds of consecutive epochs of persistent workers
+# Batches of a stream that are requested from a worker at the same time. The socket of a worker has room for about 270
+# requests: more would wait until the worker reads them, which it does not while its own socket of results is full.
+_MOST_OF_STREAM = 128
 _Sample = TypeVar("_Sample", covariant=True)
 
 
@@ -111,7 +114,7 @@ class Epoch:
             for _ in range(batches):
                 self._submit()
             return
-        for _ in range(batches // max(1, self._workers)):
+        for _ in range(min(batches // max(1, self._workers), _MOST_OF_STREAM)):
             for worker in self._streams.in_turn():
                 self._submit_stream(self._streams, worker)
 

@@ -253,6 +253,12 @@ def test_a_slow_sample_delays_only_its_own_batch(load):
     assert min(made.values()) <= 16
 
 
+# More requests than the socket of a worker has room for: the loop did not end.
+def test_a_large_prefetch_factor_of_an_iterable_dataset(load):
+    loader = load(Stream(1500), batch_size=None, num_workers=2, prefetch_factor=2000, timeout=60)
+    assert sorted(int(number) for _, number in loader) == list(range(1500))
+
+
 def test_two_concurrent_loops(load):
     loader = load(Kinds(samples=6), num_workers=1)
     assert [(int(a[1]), int(b[1])) for a, b in zip(loader, loader, strict=True)] == [(i, i) for i in range(6)]
