@@ -46,6 +46,12 @@ class Network : public torch::nn::Module {
   }
   // What a checkpoint contains about the network in addition to its state.
   [[nodiscard]] virtual std::map<std::string, std::string> metadata() const { return {}; }
+  // Whether the buffer has been infinite since the beginning, such as the mask of an attention: a checkpoint may
+  // contain it, and averages do not compute with it.
+  [[nodiscard]] virtual bool is_infinite(const std::string& buffer) const {
+    (void)buffer;
+    return false;
+  }
   // The bias of the whitening layer; undefined: there is none.
   [[nodiscard]] virtual torch::Tensor whitening_bias() const { return {}; }
   // The name of the last linear layer with a dot at the end, for networks whose layers are no Linear; "": head_of()

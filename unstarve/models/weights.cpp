@@ -87,7 +87,8 @@ std::vector<StateEntry> network_state(const Network& network) {
   for (const auto& item : network.named_parameters()) entries.push_back({item.key(), item.value(), false});
   for (const auto& item : network.named_buffers()) {
     entries.push_back({item.key(), item.value(),
-                       item.key().ends_with(".num_batches_tracked") || item.key() == "quantisation.limits"});
+                       item.key().ends_with(".num_batches_tracked") || item.key() == "quantisation.limits",
+                       network.is_infinite(item.key())});
   }
   return entries;
 }
@@ -105,7 +106,7 @@ bool finite(const torch::Tensor& tensor) {
 }
 
 bool acceptable(const StateEntry& entry, const torch::Tensor& value) {
-  return entry.optional || !value.is_floating_point() || finite(value);
+  return entry.optional || entry.infinite || !value.is_floating_point() || finite(value);
 }
 
 }  // namespace
@@ -163,7 +164,7 @@ StateCopy::StateCopy(std::span<const StateEntry> entries, std::map<std::string, 
     torch::Tensor copy = entry.tensor.detach().to(torch::kCPU);
     const bool shared = copy.is_alias_of(entry.tensor);
     copy = shared ? copy.clone(torch::MemoryFormat::Contiguous) : copy.contiguous();
-    entries_.push_back({entry.name, std::move(copy), entry.optional});
+    entries_.push_back({entry.name, std::move(copy), entry.optional, entry.infinite});
   }
 }
 

@@ -22,6 +22,7 @@ struct StateEntry {
   std::string name;
   torch::Tensor tensor;
   bool optional = false;  // keeps its value if it is missing in a file
+  bool infinite = false;  // Network::is_infinite()
 };
 
 // Parameters and buffers in the order of registration. Optional are num_batches_tracked, because old files lack it, and

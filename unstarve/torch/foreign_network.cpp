@@ -3,6 +3,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -83,8 +85,11 @@ class ForeignModule final : public Network {
     for (const auto& [name, tensor] : tensors_->buffers) {
       const auto [parent, key] = parent_of(*this, name);
       parent->register_buffer(key, tensor);
+      if (tensor.is_floating_point() && torch::isinf(tensor).any().item<bool>()) infinite_.insert(name);
     }
   }
+
+  bool is_infinite(const std::string& buffer) const override { return infinite_.contains(buffer); }
 
   torch::Tensor forward(torch::Tensor x) override {
     tensors_->input = std::move(x);
@@ -127,6 +132,7 @@ class ForeignModule final : public Network {
 
   const ForeignNetwork calls_;
   const std::shared_ptr<Handover> tensors_;
+  std::set<std::string> infinite_;  // names of buffers
   std::optional<bool> mode_;
 };
 

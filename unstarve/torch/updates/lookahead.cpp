@@ -7,7 +7,7 @@ namespace unstarve {
 Lookahead::Lookahead(const Network& network, const LookaheadSettings& settings)
     : settings_(settings), updates_(torch::zeros({}, torch::kInt64)) {
   for (const StateEntry& entry : network_state(network)) {
-    if (!entry.tensor.is_floating_point()) continue;
+    if (!entry.tensor.is_floating_point() || entry.infinite) continue;
     names_.push_back(entry.name);
     weights_.push_back(entry.tensor.detach());
     slow_.push_back(weights_.back().clone());

@@ -9,8 +9,8 @@ WeightAverage::WeightAverage(const Network& network, double decay)
   const torch::NoGradGuard no_grad;
   for (StateEntry& value : values_) {
     value.tensor = value.tensor.detach();
-    averages_.push_back({value.name, value.tensor.clone(), value.optional});
-    const bool floating = value.tensor.is_floating_point();
+    averages_.push_back({value.name, value.tensor.clone(), value.optional, value.infinite});
+    const bool floating = value.tensor.is_floating_point() && !value.infinite;
     (floating ? floating_values_ : other_values_).push_back(value.tensor);
     (floating ? floating_averages_ : other_averages_).push_back(averages_.back().tensor);
   }
