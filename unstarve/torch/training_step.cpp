@@ -69,9 +69,11 @@ torch::Tensor TrainingStep::run(double learning_rate, bool update, const StepPos
   if (exchanged_) parts_.exchange->before_forward();
   const Staging::Current& batch = parts_.staging.current();
   if (!state.prepared()) prepare_network(batch);
+  ++added_;
+  const bool partial = update && added_ < settings_.accumulate;  // at the end of a run
   torch::Tensor loss;
   // A recorded update expects that there are no gradients yet, or those that are kept between steps.
-  if (graphs_ && (settings_.accumulate > 1 || (update && !state.optimiser().has_gradients()))) {
+  if (graphs_ && !partial && (settings_.accumulate > 1 || (update && !state.optimiser().has_gradients()))) {
     loss = run_recorded(batch, learning_rate, update);
   } else {
     loss = compute_gradients(batch, [&](std::size_t index) { parts_.timer.mark(index); });
@@ -79,7 +81,10 @@ torch::Tensor TrainingStep::run(double learning_rate, bool update, const StepPos
       change_weights([&](const torch::Tensor& found_inf) { state.optimiser().step(learning_rate, found_inf); });
   }
   // Not recorded: the decays of the averages change, and a few kernels update all tensors; weights are rarely pruned.
-  if (update) state.update_averages(position.share);
+  if (update) {
+    added_ = 0;
+    state.update_averages(position.share);
+  }
   graphs_ ? parts_.timer.mark_end() : parts_.timer.mark(3);
   state.count_step();
   parts_.staging.used();
@@ -134,6 +139,9 @@ void TrainingStep::change_weights(const Update& update) {
   LossScaler* const scaler = parts_.state.scaler();
   torch::Tensor found_inf;
   if (scaler != nullptr) found_inf = scaler->unscale(optimiser.gradients());
+  // Each batch has added its share of a whole update.
+  if (added_ < settings_.accumulate)
+    at::_foreach_mul_(optimiser.gradients(), static_cast<double>(settings_.accumulate) / added_);
   if (settings_.clip_norm > 0) clip_gradients(optimiser.gradients(), settings_.clip_norm);
   update(found_inf);
   if (const Pruner* const pruner = parts_.state.pruner(); pruner != nullptr) pruner->apply();

@@ -59,6 +59,7 @@ class TrainingStep {
   bool frozen_ = false;  // whether the bias of the whitening layer keeps its value
   bool exchanged_ = false;
   bool exchange_checked_ = false;  // all parameters have gradients
+  int added_ = 0;                  // batches whose gradients the next update has
 };
 
 }  // namespace unstarve
