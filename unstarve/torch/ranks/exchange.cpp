@@ -4,11 +4,13 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/GroupRegistry.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
@@ -148,7 +150,16 @@ class GroupExchange final : public Exchange {
  public:
   GroupExchange(Group group, torch::nn::Module& network, torch::Device device)
       : group_(std::move(group)), parameters_(network.parameters()), times_(device) {
-    c10d::verify_params_across_processes(group_, parameters_, {});
+    try {
+      c10d::verify_params_across_processes(group_, parameters_, {});
+    } catch (const c10::Error& error) {
+      const std::string_view reason = error.what_without_backtrace();
+      if (reason.find("expects same model") == std::string_view::npos) throw;
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("training: the ranks have different networks ({}); expected the same parameters, in the "
+                              "same order, on every rank",
+                              reason.substr(0, reason.find('\n'))));
+    }
     for (const torch::Tensor& buffer : network.buffers()) buffers_.push_back(buffer);
     Tensors trained;
     for (const torch::Tensor& parameter : parameters_)
