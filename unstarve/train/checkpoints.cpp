@@ -78,6 +78,7 @@ Checkpoints::~Checkpoints() = default;
 
 void Checkpoints::write(std::unique_ptr<TrainSnapshot> snapshot, std::int64_t step) {
   collect();
+  if (failure_ && failure_->kind() == ErrorKind::kCheck) throw Error(*failure_);
   const fs::path in_folder =
       targets_.folder.empty() ? fs::path() : targets_.folder / fmt::format("{}{:08}{}", kPrefix, step, kSuffix);
   writing_ = targets_.folder.empty() ? targets_.file : in_folder;
@@ -95,7 +96,7 @@ void Checkpoints::collect() {
     newest_ = writing_;
   } catch (const Error& error) {
     failure_ = error;
-    if (notice_)
+    if (notice_ && error.kind() != ErrorKind::kCheck)
       notice_(fmt::format("checkpoint not written: {}; {}", error.what(),
                           newest_.empty() ? "there is no earlier one" : "the newest is " + newest_.string()));
   }

@@ -7,8 +7,9 @@
 // synced and renamed. Older checkpoints of the folder, and partial files, are removed after a newer one is complete.
 //
 // Threads:   one caller; a thread per write.
-// Failure:   a write that fails (disk full, NaN in the weights) is reported by `notice` and leaves the earlier
-//            checkpoint; training continues. finish() throws the error of the last write.
+// Failure:   a write that fails (disk full) is reported by `notice` and leaves the earlier checkpoint; training
+//            continues. finish() throws the error of the last write. No training recovers from NaN or infinity in the
+//            state: the next write() or finish() throws Error(kCheck), without a notice.
 // Cost:      the snapshot's memory until it is written. write() waits for the write before.
 
 #include <cstdint>
@@ -42,7 +43,7 @@ class Checkpoints {
   [[nodiscard]] bool any() const { return targets_.any(); }
   // Starts to write the state after `step` steps.
   void write(std::unique_ptr<TrainSnapshot> snapshot, std::int64_t step);
-  // Waits for the last write. Throws Error(kIo) if it failed.
+  // Waits for the last write. Throws its error, Error(kIo) or Error(kCheck), if it failed.
   void finish();
   // The newest complete checkpoint, at first that from which the run continues; empty: none.
   [[nodiscard]] std::filesystem::path newest();

@@ -153,7 +153,7 @@ class TrainingRun {
       (void)trainer_.reports_lost_rank();  // this rank reports its own error, so the others need not report its end
       throw;
     }
-    checkpoints_.finish();
+    with_advice([&] { checkpoints_.finish(); });
     return recorder_.finish(step_);
   }
 
@@ -293,8 +293,23 @@ class TrainingRun {
     (void)finite_loss();
     auto snapshot = trainer_.snapshot(
         {step_, plan_.resume_state ? plan_.resume_state() : "", plan_.normalisation, settings_.image_size});
-    if (plan_.rank == 0) checkpoints_.write(std::move(snapshot), step_);
+    if (plan_.rank == 0) with_advice([&] { checkpoints_.write(std::move(snapshot), step_); });
     last_.checkpoint_s = recorder_.seconds();
+  }
+
+  // Adds to the error of a state with NaN or infinity what finite_loss() says.
+  template <class Body>
+  void with_advice(const Body& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kCheck) throw;
+      throw Error(ErrorKind::kCheck, fmt::format("{} (now {:.4g}){}", error.what(), rate_, newest_text()));
+    }
+  }
+  std::string newest_text() {
+    const std::filesystem::path newest = checkpoints_.newest();
+    return newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string());
   }
 
   // Ends a run that is stopped.
@@ -305,9 +320,14 @@ class TrainingRun {
                               error.what(), step_));
     if (step_ == plan_.start_step) throw error;
     checkpoint();
-    checkpoints_.finish();
-    throw Error(ErrorKind::kCancelled, fmt::format("{} after step {}; continue with --resume {}", error.what(), step_,
-                                                   checkpoints_.newest().string()));
+    with_advice([&] { checkpoints_.finish(); });
+    // Only one rank writes.
+    const CheckpointTargets& targets = plan_.checkpoints;
+    const std::filesystem::path file = plan_.rank == 0          ? checkpoints_.newest()
+                                       : targets.folder.empty() ? targets.file
+                                                                : targets.folder;
+    throw Error(ErrorKind::kCancelled,
+                fmt::format("{} after step {}; continue with --resume {}", error.what(), step_, file.string()));
   }
 
   // Ends a run whose exchange with the other ranks failed. Each rank notices it; one of them has the message.
@@ -324,13 +344,12 @@ class TrainingRun {
       last_.finite_step = step_;
       return loss;
     }
-    const std::filesystem::path newest = checkpoints_.newest();
     throw Error(ErrorKind::kCheck,
                 fmt::format("training: the loss at step {} is {}; expected a finite number{}. Lower the learning rate "
                             "(now {:.4g}){}",
                             step_, loss_text(loss),
                             last_.finite_step > 0 ? fmt::format(", as at step {}", last_.finite_step) : "", rate_,
-                            newest.empty() ? "" : fmt::format("; the last checkpoint is {}", newest.string())));
+                            newest_text()));
   }
 
   void add_point() {

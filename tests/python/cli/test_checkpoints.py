@@ -237,6 +237,17 @@ def test_a_checkpoint_with_nan_is_rejected(tmp_path):
     assert f'{file}: tensor "fc.bias" contains NaN or infinity; expected finite numbers' in errors, errors
 
 
+def test_statistics_that_became_infinite_end_the_run(tmp_path):
+    code, _, errors = finish(start(*RUN, "--learning-rate", "900", "--warmup", "0", "--schedule", "constant",
+                                   "--checkpoint-dir", tmp_path, "--checkpoint-every", "0.1s"))
+    assert code == 1
+    newest = max(tmp_path.iterdir(), default=None)
+    end = r"Lower the learning rate \(now 900\)" + (f"; the last checkpoint is {newest}" if newest else "")
+    # The loss is NaN in some runs.
+    assert re.search(rf"(running_var\" contains NaN or infinity; expected finite numbers|the loss at .*)\. {end}$",
+                     errors.strip()), errors
+
+
 def test_a_folder_cannot_be_the_file_of_a_checkpoint(tmp_path):
     code, _, errors = finish(start(*RUN, "--out", tmp_path))
     assert (code, errors) == (3, f"unstarve: --out: write {tmp_path}: Is a directory\n")
