@@ -43,6 +43,15 @@ def check_int(what: str, value: object, least: int, most: int | None = None) -> 
     return number
 
 
+def check_path(what: str, value: object) -> str:
+    """Returns a path as text, "" for None. Raises ArgumentError for anything but a str or a path."""
+    if value is None:
+        return ""
+    if not isinstance(value, str | bytes | os.PathLike):
+        raise ArgumentError(f"{what}: found {value!r}; expected a path")
+    return os.fsdecode(value)
+
+
 def check_shuffle_seed(seed: object) -> int:
     """Returns the argument of shuffle(). Raises ArgumentError for anything but an integer of 0 or more."""
     if isinstance(seed, bool):

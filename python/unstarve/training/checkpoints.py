@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from unstarve import _core
-from unstarve.arguments import check_int
+from unstarve.arguments import check_int, check_path
 from unstarve.training.faults import Faults
 from unstarve.training.settings import check_seconds
 
@@ -20,10 +20,11 @@ class Checkpoints:
 
     def __init__(self, checkpoint_dir: str | os.PathLike[str] | None, checkpoint_every: float | str,
                  keep_checkpoints: int, resume: str | os.PathLike[str] | None, faults: Faults) -> None:
-        self._resume = "" if resume is None else os.fsdecode(resume)
+        self._resume = self.folder = ""  # no checkpoints
         with faults.collected():
+            self._resume = check_path("Trainer(resume)", resume)
             self.folder = (_core.folder_of_resumed(self._resume) if checkpoint_dir is None
-                           else os.fsdecode(checkpoint_dir))  # "": no checkpoints
+                           else check_path("Trainer(checkpoint_dir)", checkpoint_dir))
             for name, given in (("checkpoint_every", checkpoint_every != "5min"),
                                 ("keep_checkpoints", keep_checkpoints != 2)):
                 if given and not self.folder:

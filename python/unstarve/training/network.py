@@ -51,6 +51,11 @@ def check_module(module: Any) -> None:
                                 "expected real numbers, or register_buffer(..., persistent=False)")
 
 
+def extra_state_of(module: torch.nn.Module) -> str:
+    """Returns the first name in the state_dict that is no tensor, or ""."""
+    return next((name for name in module.state_dict() if name.endswith("_extra_state")), "")
+
+
 def check_loss(loss: Any) -> None:
     """Raises ArgumentError unless the training loop can call `loss`."""
     if loss is None:

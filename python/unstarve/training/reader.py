@@ -81,9 +81,9 @@ class BatchReader:
             images = images.view(torch.bfloat16)
         if images.dim() == 4 and (nhwc or images.shape[1] != _CHANNELS and images.shape[3] == _CHANNELS):
             images = images.permute(0, 3, 1, 2)
-        if images.dim() != 4 or images.shape[1] != _CHANNELS or images.dtype not in _ELEMENT_TYPES:
+        if images.dim() != 4 or images.shape[1] != _CHANNELS or images.dtype not in _ELEMENT_TYPES or not len(images):
             raise InputError(f"Trainer: the loader returned images {images.dtype} {tuple(images.shape)}; expected "
-                             "uint8, float32, bfloat16 or float16 (batch, 3, height, width)")
+                             "uint8, float32, bfloat16 or float16 (batch, 3, height, width), of one image at least")
         self._check_dtype(str(images.dtype).removeprefix("torch."))
         return images
 
@@ -97,7 +97,9 @@ class BatchReader:
 def _tensor(found: Any) -> torch.Tensor:
     """Returns a tensor on the host, of the same memory."""
     if isinstance(found, np.ndarray):
-        return torch.from_numpy(found if found.flags.writeable else found.copy())
+        # Tensors cannot share memory that is read-only or reversed.
+        usable = found.flags.writeable and min(found.strides, default=0) >= 0
+        return torch.from_numpy(found if usable else found.copy())
     if not isinstance(found, torch.Tensor):
         raise InputError(f"Trainer: the loader returned images and labels of which one is {type(found).__name__}; "
                          "expected torch tensors or NumPy arrays")

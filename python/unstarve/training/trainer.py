@@ -24,6 +24,7 @@ with require_package("torch", "Trainer"):
     import torch
 
 from unstarve import _core, notices, ranks
+from unstarve.arguments import check_path
 from unstarve.device_operations import torch_device
 from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders.engine import Normalisation
@@ -34,7 +35,7 @@ from unstarve.training.data import TrainingData
 from unstarve.training.faults import Faults
 from unstarve.training.interrupt import Interrupt
 from unstarve.training.length import RunLength
-from unstarve.training.network import Loss, Network, check_loss, check_module
+from unstarve.training.network import Loss, Network, check_loss, check_module, extra_state_of
 from unstarve.training.outputs import check_output_folders
 from unstarve.training.settings import Settings, check_names, check_settings
 
@@ -122,6 +123,8 @@ class Trainer:
             if loss is not None and "label_smoothing" in settings:
                 raise ArgumentError("Trainer(label_smoothing): found also a loss function; expected one of them. Pass "
                                     "loss=torch.nn.CrossEntropyLoss(label_smoothing=...).")
+        if on_report is not None and not callable(on_report):
+            faults.add(f"Trainer(on_report): found {type(on_report).__name__}; expected a function of a dict")
         for name, data in (("loader", loader), ("validation", validation)):
             if data is not None and not isinstance(data, Iterable):
                 faults.add(f"Trainer({name}): found {type(data).__name__}; expected an iterable of (images, labels)")
@@ -145,7 +148,9 @@ class Trainer:
         if validation is None and settings.get("test_augmentation", "none") != "none":
             faults.add("Trainer(test_augmentation): no effect without validation data; expected both or neither")
         self._checkpoints = Checkpoints(checkpoint_dir, checkpoint_every, keep_checkpoints, resume, faults)
-        self._tensorboard = "" if tensorboard is None else os.fsdecode(tensorboard)
+        self._tensorboard = ""
+        with faults.collected():
+            self._tensorboard = check_path("Trainer(tensorboard)", tensorboard)
         with faults.collected():
             self._data.check_normalisation()
         faults.raise_if_any()
@@ -235,8 +240,12 @@ class Trainer:
                 self._module.zero_grad(set_to_none=True)
 
     def _trained(self, training: _core.Training, resumed: str) -> dict[str, Any]:
-        if not self._checkpoints.folder and (ranks.joined() or (0,))[0] == 0:
-            notices.warn("Trainer: no checkpoints of this run are saved; to save them, use checkpoint_dir='run'")
+        if (ranks.joined() or (0,))[0] == 0:
+            if not self._checkpoints.folder:
+                notices.warn("Trainer: no checkpoints of this run are saved; to save them, use checkpoint_dir='run'")
+            elif extra := extra_state_of(self._module):
+                notices.warn(f"Trainer: checkpoints do not contain {extra}, the result of a get_extra_state(); save it "
+                             "yourself")
         batches = self._data.training_batches()
         plan = _core.TrainPlan()
         if resumed:
@@ -254,6 +263,8 @@ class Trainer:
             except CancelledError as error:
                 if interrupt.requested:
                     raise KeyboardInterrupt(_arguments_for_flags(str(error))) from None
+                if not str(error):
+                    raise CancelledError("Trainer: another rank failed; its exception names the reason") from None
                 raise
         history: dict[str, Any] = json.loads(text)
         per_epoch = self._data.per_epoch
@@ -262,8 +273,12 @@ class Trainer:
 
     def _report(self, point: str) -> None:
         notices.warn_pending()
-        if self._on_report is not None:
-            self._on_report(json.loads(point))
+        if self._on_report is None:
+            return
+        modes = [(module, module.training) for module in self._module.modules()]
+        self._on_report(json.loads(point))
+        for module, mode in modes:  # the function may call eval() and the module
+            module.training = mode
 
 
 @contextlib.contextmanager

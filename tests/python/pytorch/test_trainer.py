@@ -244,6 +244,75 @@ def test_frozen_parameters_shared_ones_and_buffers_of_every_kind(tmp_path):
     assert trainer(again, epochs=3, resume=tmp_path).fit()["steps"] == 30
 
 
+class Masked(support.Small):
+    """Has a constant with infinities, as an attention has."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("mask", torch.full((4, 4), -torch.inf).triu(1))
+
+
+def test_a_constant_with_infinities_is_kept_and_stored(tmp_path):
+    mask = Masked().mask
+    for options in ({"average": 0.9}, {"lookahead": 3}):
+        module = Masked()
+        folder = tmp_path / next(iter(options))
+        history = trainer(module, checkpoint_dir=folder, **options).fit()
+        assert losses_of(history) == losses_of(trainer(**options).fit())
+        assert torch.equal(module.mask, mask)
+        assert torch.equal(weights.load_torch(max(folder.iterdir()))["mask"], mask)
+        again = Masked()
+        assert trainer(again, epochs=3, resume=folder, **options).fit()["steps"] == 30
+        assert torch.equal(again.mask, mask)
+
+
+def test_the_extra_state_of_a_module_is_not_stored_with_a_warning(tmp_path):
+    class Module(support.Small):
+        def get_extra_state(self):
+            return {"calls": 3}
+
+        def set_extra_state(self, state):
+            pass
+
+    with pytest.warns(un.DataWarning, match="checkpoints do not contain _extra_state"):
+        trainer(Module(), checkpoint_dir=tmp_path).fit()
+
+
+@pytest.mark.parametrize("batches", [1, 5])
+def test_the_last_update_is_the_mean_of_the_batches_that_are_left(batches):
+    options = PLAIN | {"momentum": 0.0, "schedule": "constant"}
+    data, module, expected = support.batches()[:batches], support.Small(), support.Small()
+    trainer(module, data, epochs=1, accumulate=4, **options).fit()
+    groups = [data[first:first + 4] for first in range(0, batches, 4)]
+    optimiser = torch.optim.SGD(expected.parameters(), lr=options["learning_rate"])
+    for group in groups:
+        optimiser.zero_grad()
+        for images, labels in group:
+            (torch.nn.functional.cross_entropy(expected(images), labels) / len(group)).backward()
+        optimiser.step()
+    for name, parameter in module.named_parameters():
+        torch.testing.assert_close(parameter, dict(expected.named_parameters())[name], rtol=1e-4, atol=1e-6)
+
+
+def test_a_report_may_use_the_module_in_evaluation_mode():
+    modes = []
+
+    class Module(support.Small):
+        def forward(self, x):
+            modes.append(self.training)
+            return super().forward(x)
+
+    def report(point):
+        modes.clear()
+        with torch.no_grad():
+            module.eval()(torch.zeros(1, 3, 16, 16))
+
+    module = Module()
+    trainer(module, on_report=report).fit()
+    assert modes == [False]  # the last report follows the last step
+    assert module.training
+
+
 def test_evaluation_uses_evaluation_mode_without_gradients():
     modes = []
 
@@ -351,6 +420,12 @@ def test_images_of_half_precision(dtype):
     expected = losses_of(trainer().fit())
     found = losses_of(trainer(loader=[(images.to(dtype), labels) for images, labels in support.batches()]).fit())
     np.testing.assert_allclose(found, expected, rtol=3e-2)
+
+
+def test_reversed_arrays():
+    data = [(images.numpy()[..., ::-1], labels.numpy()[::-1]) for images, labels in support.batches()]
+    expected = [(images.flip(3), labels.flip(0)) for images, labels in support.batches()]
+    assert losses_of(trainer(loader=data).fit()) == losses_of(trainer(loader=expected).fit())
 
 
 def test_read_only_arrays():

@@ -226,6 +226,8 @@ def test_ranks_of_torchrun_prune_the_same_weights(tmp_path):
 
 @pytest.mark.parametrize(("mode", "message"), [
     ("lengths", "found 10 steps between evaluations on one rank and 11 on another; expected the same on all"),
+    ("networks", "ArgumentError: training: the ranks have different networks ("),
+    ("labels", "CancelledError: Trainer: another rank failed; its exception names the reason"),
     ("unused", "the loss does not depend on second.weight, second.bias; with several ranks, expected"),
 ])
 def test_what_the_ranks_of_one_run_must_not_do(tmp_path, mode, message):

@@ -143,6 +143,7 @@ def test_one_run_at_a_time():
     ([(torch.zeros(2, 3, 8, 8), torch.zeros(2))], r"labels torch.float32 \(2,\); expected integers"),
     ([(torch.zeros(2, 3, 8, 8), torch.zeros(3, dtype=torch.int64))], "2 images and 3 labels"),
     ([(torch.zeros(2, 3, 8, 8), torch.tensor([0, 4]))], "sample 1 has label 4; expected a class from 0 to 3"),
+    ([(torch.zeros(0, 3, 8, 8), torch.zeros(0, dtype=torch.int64))], r"\(0, 3, 8, 8\); .* of one image at least"),
     ([("a", "b")], "one is str; expected torch tensors or NumPy arrays"),
 ])
 def test_batches_of_another_form(loader, message):
@@ -226,6 +227,10 @@ def lazy():
     ({"loss": 3}, r"Trainer\(loss\): found int; expected a function"),
     ({"loss": torch.nn.Bilinear(2, 2, 2)}, r"Trainer\(loss\): found Bilinear, which has parameters"),
     ({"loss": torch.nn.CrossEntropyLoss(), "label_smoothing": 0.1}, "found also a loss function; expected one of them"),
+    ({"on_report": 3}, r"Trainer\(on_report\): found int; expected a function"),
+    ({"resume": 5}, r"Trainer\(resume\): found 5; expected a path"),
+    ({"checkpoint_dir": 5}, r"Trainer\(checkpoint_dir\): found 5; expected a path"),
+    ({"tensorboard": 5}, r"Trainer\(tensorboard\): found 5; expected a path"),
     ({"loader": 3}, r"Trainer\(loader\): found int; expected an iterable"),
     ({"loader": []}, "length 0; expected at least one batch"),
     ({"loader": (batch for batch in ())}, "generator has no length"),

@@ -5,6 +5,8 @@
     torchrun ... trainer_program.py FOLDER ranks        each rank writes its weights to FOLDER/rank-N.pt
     torchrun ... trainer_program.py FOLDER pruned       each rank writes its pruned weights to FOLDER/rank-N.pt
     torchrun ... trainer_program.py FOLDER lengths      the ranks have loaders of different length
+    torchrun ... trainer_program.py FOLDER networks     the ranks have different modules
+    torchrun ... trainer_program.py FOLDER labels       rank 1 has a label out of range; rank 0 prints its exception
     torchrun ... trainer_program.py FOLDER unused       the module does not use one of its layers
     trainer_program.py FOLDER killed      one of two ranks is killed in a backward pass
 """
@@ -95,6 +97,20 @@ def with_unused_layer(folder):
     support.trainer(Unused()).fit()
 
 
+def with_networks(folder):
+    torch.distributed.init_process_group("gloo")
+    support.trainer(Unused() if torch.distributed.get_rank() == 1 else support.Small()).fit()
+
+
+def with_labels(folder):
+    torch.distributed.init_process_group("gloo")
+    data = support.batches()
+    if torch.distributed.get_rank() == 1:
+        data[3] = (data[3][0], data[3][1] + support.CLASSES)
+        time.sleep(1)
+    support.trainer(loader=data).fit()
+
+
 class Killed(support.Small):
     """Ends its process in the backward pass of the fifth step."""
 
@@ -114,7 +130,7 @@ def with_killed_rank(folder):
 
 
 MODES = {"ranks": rank, "pruned": with_pruning, "workers": with_workers, "lengths": with_lengths,
-         "unused": with_unused_layer, "killed": with_killed_rank}
+         "networks": with_networks, "labels": with_labels, "unused": with_unused_layer, "killed": with_killed_rank}
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:
