@@ -137,6 +137,7 @@ class TrainingRun {
   TrainHistory run() {
     try {
       if (plan_.steps > 0 && step_ == plan_.steps) return report_complete();
+      note_emulation();
       for (Decision next = decide(); step_ < next.total && !recorder_.history().reached_target; next = decide()) {
         if (updated_ && next.stop) throw_stopped();
         train_step(next.total);
@@ -251,6 +252,14 @@ class TrainingRun {
       checkpoint();
       recorder_.pause_since(begin_s);
     }
+  }
+
+  void note_emulation() {
+    if (settings_.precision == Precision::kFloat32 || !plan_.notice || plan_.rank != 0) return;
+    const PrecisionSupport support = precision_supported(settings_.device, settings_.precision);
+    if (!support.supported)
+      plan_.notice(fmt::format("precision {}: {}; it is emulated, and slower than float32",
+                               to_string(settings_.precision), support.reason));
   }
 
   // A run that is limited by time may end earlier than its last step expected.

@@ -343,6 +343,13 @@ def test_optimisers_and_precisions(optimiser, precision):
     assert seen == {getattr(torch, precision)}
 
 
+def test_an_emulated_precision_is_reported():
+    if any(f"{kind}_fp16" in Path("/proc/cpuinfo").read_text() for kind in ("avx512", "amx")):
+        pytest.skip("this CPU has float16 instructions")
+    with pytest.warns(un.DataWarning, match="precision float16: this CPU has no float16 instructions.*; it is emulated"):
+        trainer(epochs=1, precision="float16").fit()
+
+
 def test_the_module_has_the_average_of_the_weights_afterwards(tmp_path):
     module = support.Small()
     trainer(module, average=0.8, checkpoint_dir=tmp_path).fit()
