@@ -124,8 +124,9 @@ fs::path newest_checkpoint(const fs::path& folder) {
 
 std::string how_to_continue(const fs::path& folder) {
   std::error_code none;
-  if (folder.empty() || !fs::is_directory(folder, none) || !has_checkpoint(folder))
-    return "There is no checkpoint to continue from: use --checkpoint-dir";
+  if (folder.empty()) return "There is no checkpoint to continue from: use --checkpoint-dir";
+  if (!fs::is_directory(folder, none) || !has_checkpoint(folder))
+    return fmt::format("{} has no checkpoint yet to continue from", folder.string());
   return fmt::format("Continue with --resume {}, with any number of ranks; its newest checkpoint is {}",
                      folder.string(), newest_checkpoint(folder).filename().string());
 }

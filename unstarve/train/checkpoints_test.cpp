@@ -22,6 +22,7 @@ class TextSnapshot final : public TrainSnapshot {
  public:
   explicit TextSnapshot(std::string text) : text_(std::move(text)) {}
   void write(const fs::path& path) const override {
+    if (text_ == "NaN") throw Error(ErrorKind::kCheck, "write " + path.string() + ": NaN");
     if (text_ == "fail") throw Error(ErrorKind::kIo, "write " + path.string() + ": No space left on device");
     write_file_atomically(path, text_);
   }
@@ -93,6 +94,18 @@ TEST_CASE("a failed write keeps the earlier checkpoint and is reported; the next
   CHECK(folder.names() == std::set<std::string>{"step-00000003.safetensors"});
 }
 
+TEST_CASE("a state with NaN ends the writes") {
+  const Folder folder;
+  std::vector<std::string> notices;
+  Checkpoints checkpoints({folder.path(), {}, 1}, [&](const std::string& text) { notices.push_back(text); });
+  checkpoints.write(snapshot("good"), 1);
+  checkpoints.write(snapshot("NaN"), 2);
+  CHECK_THROWS_WITH(checkpoints.write(snapshot("good"), 3), Catch::EndsWith("step-00000002.safetensors: NaN"));
+  CHECK_THROWS_WITH(checkpoints.finish(), Catch::EndsWith("NaN"));
+  CHECK(notices.empty());
+  CHECK(checkpoints.newest() == folder.path() / "step-00000001.safetensors");
+}
+
 TEST_CASE("a resumed run continues in the resumed folder, after its newest checkpoint only") {
   const Folder folder;
   fs::create_directories(folder.path());
@@ -116,6 +129,8 @@ TEST_CASE("a folder without checkpoints, or no folder, cannot be resumed from") 
   CHECK_THROWS_WITH(newest_checkpoint(folder.path()), Catch::Contains("list checkpoints"));
   fs::create_directories(folder.path());
   CHECK_FALSE(has_checkpoint(folder.path()));
+  CHECK_THAT(how_to_continue(""), Catch::Contains("use --checkpoint-dir"));
+  CHECK(how_to_continue(folder.path()) == folder.path().string() + " has no checkpoint yet to continue from");
   for (const char* name : {"step-.safetensors", "step-x.safetensors", "step-1.tmp", "step--1.safetensors"})
     write_file_atomically(folder.path() / name, "");
   CHECK_THROWS_WITH(newest_checkpoint(folder.path()), Catch::Contains("no checkpoint") && Catch::Contains("step-"));
