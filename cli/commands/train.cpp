@@ -123,8 +123,7 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
   TrainOptions options;
   DawnbenchAuthor author;
   ConfigurationFaults faults;
-  for (const char* const output : {"--report", "--trace", "--out", "--quarantine", "--dawnbench"})
-    faults.collect([&] { check_outputs(arguments, {output}); });
+  faults.collect([&] { check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"}); });
   faults.collect([&] { check_output_folder("--tensorboard", arguments.text("--tensorboard")); });
   faults.collect([&] { author = author_from(arguments); });
   faults.collect([&] { options.checkpoints = targets_from(arguments); });

@@ -7,13 +7,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/jobs/common/chrome_trace.h"
+#include "unstarve/jobs/dawnbench.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/jobs/training/configuration_faults.h"
 
 namespace unstarve::cli {
 namespace {
@@ -63,24 +66,36 @@ void check_no_input(const Arguments& arguments, const std::string& option, const
   }
 }
 
+using OutputFiles = std::map<std::filesystem::path, std::string>;  // regular files, and their options
+
+// Adds `file` to those that are `seen`.
+void check_output(const Arguments& arguments, const std::string& option, const std::filesystem::path& file,
+                  OutputFiles& seen) {
+  if (const int error = error_of_writing(file); error != 0) throw io_error(option + ": write", file.string(), error);
+  check_no_input(arguments, option, file);
+  std::error_code none;
+  if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none)) return;
+  const auto [same, added] =
+      seen.emplace(std::filesystem::weakly_canonical(std::filesystem::absolute(file), none), option);
+  if (!added)
+    throw Error(ErrorKind::kArgument, fmt::format("{}: found {}, the file of {}; expected another file", option,
+                                                  file.string(), same->second));
+}
+
 }  // namespace
 
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
-  std::map<std::filesystem::path, std::string> seen;  // regular files, and their options
+  OutputFiles seen;
+  ConfigurationFaults faults;
   for (const char* const option : options) {
-    const std::filesystem::path file = arguments.text(option);
-    if (file.empty()) continue;
-    if (const int error = error_of_writing(file); error != 0)
-      throw io_error(std::string(option) + ": write", file.string(), error);
-    check_no_input(arguments, option, file);
-    std::error_code none;
-    if (std::filesystem::exists(file, none) && !std::filesystem::is_regular_file(file, none)) continue;
-    const auto [same, added] =
-        seen.emplace(std::filesystem::weakly_canonical(std::filesystem::absolute(file), none), option);
-    if (!added)
-      throw Error(ErrorKind::kArgument, fmt::format("{}: found {}, the file of {}; expected another file", option,
-                                                    file.string(), same->second));
+    const std::filesystem::path named = arguments.text(option);
+    if (named.empty()) continue;
+    faults.collect([&] {
+      if (std::string_view(option) != "--dawnbench") return check_output(arguments, option, named, seen);
+      for (const std::filesystem::path& file : dawnbench_files(named)) check_output(arguments, option, file, seen);
+    });
   }
+  faults.throw_if_any();
 }
 
 void check_output_folder(const std::string& option, const std::filesystem::path& folder) {

@@ -14,7 +14,8 @@
 namespace unstarve::cli {
 
 // Fails before long work, not after it: throws Error(kIo) if no file can be created in the folder of a file that one of
-// `options` names; Error(kArgument) for a file that the command reads, --out aside. Messages begin with the option.
+// `options` names; Error(kArgument) for a file that the command reads, --out aside, and for one file of two options.
+// Messages begin with the option; with several faults, one line for each option.
 void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options);
 // The same for a folder of `option` that is created when it is first written to; "": none.
 void check_output_folder(const std::string& option, const std::filesystem::path& folder);

@@ -71,6 +71,7 @@ void switch_passes(const std::string& list, std::map<std::string, bool>& passes)
 struct ReadSettings {
   Settings settings;
   bool file_has_faults = false;
+  bool file_has_rate = false;     // train.learning_rate
   std::vector<UnusedKey> unused;  // keys of the file
 };
 
@@ -119,6 +120,7 @@ void read_settings_of_file(const std::string& file, SpecKind kind, const Argumen
     SettingsFile found = read_settings_file(file, arguments.text("--recipe"), of_file);
     settings = std::move(found.settings);
     read.unused = std::move(found.unused);
+    read.file_has_rate = found.has_rate;
   });
   faults.collect([&] { of_file.throw_if_any(); });
   read.file_has_faults = !readable || of_file.any();
@@ -126,6 +128,9 @@ void read_settings_of_file(const std::string& file, SpecKind kind, const Argumen
   PipelineSpec& pipeline = settings.pipeline;
   replace_source(arguments, kind, pipeline);
   const std::string device = arguments.text("--device", settings.train.device);
+  if (has_source(pipeline) && !settings.recipe.empty() && !read.file_has_faults)
+    (void)ConfigurationFaults().collect(  // data that cannot be opened is a fault below
+        [&] { fit_recipe_to_data(file, *open_data(pipeline), world_of_environment(), settings); });
   if (has_source(pipeline)) {
     // What the file does not set is as without a file.
     if (const auto defaults = settings_for_data(pipeline, arguments, device, settings.recipe, faults)) {
@@ -143,6 +148,7 @@ void read_settings_of_file(const std::string& file, SpecKind kind, const Argumen
 void read_settings_of_data(const Arguments& arguments, ConfigurationFaults& faults, ReadSettings& read) {
   TrainChoice choice{arguments.text("--model"), arguments.text("--device", "cpu")};
   choice.recipe = arguments.text("--recipe");
+  choice.ranks = world_of_environment();
   faults.collect([&] { choice.image_size = static_cast<int>(arguments.integer("--image-size", 0, 8, 4096)); });
   faults.collect([&] {
     if (arguments.has("--augmentation"))
@@ -326,7 +332,7 @@ Settings trainer_settings_from(const Arguments& given, ConfigurationFaults& faul
   TrainSettings& train = settings.train;
   const OptimiserName usual = train.optimiser.name;
   const bool readable = faults.collect([&] { apply_train_flags(arguments, train); }) && !read.file_has_faults;
-  if (train.optimiser.name != usual && !arguments.has("--learning-rate"))
+  if (train.optimiser.name != usual && !arguments.has("--learning-rate") && !read.file_has_rate)
     train.learning_rate = default_rate(train.optimiser.name, settings.pipeline.batch.size);
   faults.collect([&] { apply_host_flags(arguments, settings.host); });
   faults.collect([&] {

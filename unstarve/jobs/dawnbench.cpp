@@ -79,12 +79,17 @@ std::string dawnbench_hardware(const TrainResult& result) {
   return text;
 }
 
-void write_dawnbench(const TrainResult& result, const std::filesystem::path& path, const DawnbenchAuthor& author) {
+std::array<std::filesystem::path, 2> dawnbench_files(const std::filesystem::path& path) {
   std::filesystem::path base = path;
   if (base.extension() == ".json" || base.extension() == ".tsv") base.replace_extension();
+  return {base.string() + ".tsv", base.string() + ".json"};
+}
+
+void write_dawnbench(const TrainResult& result, const std::filesystem::path& path, const DawnbenchAuthor& author) {
+  const auto [tsv, json] = dawnbench_files(path);
   const auto today = std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now());
-  write_file_atomically(base.string() + ".tsv", dawnbench_tsv(result));
-  write_file_atomically(base.string() + ".json",
+  write_file_atomically(tsv, dawnbench_tsv(result));
+  write_file_atomically(json,
                         dawnbench_json(result, author, dawnbench_hardware(result), fmt::format("{:%Y-%m-%d}", today)));
 }
 

@@ -10,6 +10,7 @@
 //
 // Threads: pure functions, except write_dawnbench().
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -30,7 +31,9 @@ struct DawnbenchAuthor {
 // This machine, as DAWNBench describes hardware: "1 NVIDIA H200 / 24 GB / 2 CPU (AMD EPYC)".
 [[nodiscard]] std::string dawnbench_hardware(const TrainResult& result);
 
-// Writes both files; `path` may end with .json or .tsv. Throws Error(kIo).
+// NAME.tsv and NAME.json of --dawnbench `path`, which is NAME, or NAME with one of these endings.
+[[nodiscard]] std::array<std::filesystem::path, 2> dawnbench_files(const std::filesystem::path& path);
+// Writes both. Throws Error(kIo).
 void write_dawnbench(const TrainResult& result, const std::filesystem::path& path, const DawnbenchAuthor& author);
 
 }  // namespace unstarve

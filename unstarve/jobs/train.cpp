@@ -68,14 +68,13 @@ Settings settings_of_rank(const TrainOptions& options) {
 }
 
 // The phases of the run, which are announced.
-ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& options, const Dataset& dataset) {
+ProgressiveRun phases_to_train(const Settings& settings, const TrainOptions& options) {
   ProgressiveRun run = progressive_run(settings, options.epochs);
   if (run.phases.empty()) return run;
   if (run.phases.size() == 1) {
     emit_notice("progressive settings have no effect: every epoch of this run has the full values");
     return run;
   }
-  check_sizes(run.pipeline.operations, run.phases, first_image_size(dataset, settings.pipeline.decode.max_pixels));
   std::vector<std::string> texts;
   for (const TrainPhase& phase : run.phases) texts.push_back(to_text(phase));
   if (options.announce) options.announce(fmt::format("progressive training: {}", fmt::join(texts, "; ")));
@@ -98,7 +97,7 @@ struct OpenedRun {
 OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
   OpenedRun run;
   ConfigurationFaults faults = options.faults;
-  faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
+  const bool runs = faults.collect([&] { check_run(options.settings, options.epochs, options.minutes); });
   faults.collect([&] { check_allocator(options.settings.host); });
   faults.collect([&] { (void)split_of_rank(options.settings, options.ranks); });
   faults.collect([&] {
@@ -115,6 +114,11 @@ OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
   faults.collect([&] { run.device = open_device(options.settings.train.device); });
   run.data = open_train_data({options.settings.pipeline, options.validation, options.settings.train.classes},
                              std::move(stop), faults);
+  if (run.data.training && (runs || !options.settings.train.progressive.any()))
+    faults.collect([&] {
+      const Size input = first_image_size(*run.data.training, options.settings.pipeline.decode.max_pixels);
+      check_image_size(options.settings, options.epochs, input);
+    });
   faults.throw_if_any();
   return run;
 }
@@ -238,7 +242,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   notify_done_on_host(settings.pipeline);
   if (data.validation) notify_ignored(options.validation);
   const auto& dataset = data.training;
-  const ProgressiveRun run = phases_to_train(settings, options, *dataset);
+  const ProgressiveRun run = phases_to_train(settings, options);
   if (options.ranks.several() && settings.host.affinity != Affinity::kNone)
     emit_notice("host.affinity: ignored with several ranks; the launcher binds them to cores");
   const std::unique_ptr<CpuSplit> split = split_of_rank(settings, options.ranks);

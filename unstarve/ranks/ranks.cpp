@@ -73,6 +73,15 @@ Launcher launcher_of_environment() {
   return Launcher::kNone;
 }
 
+int world_of_environment() {
+  for (const char* const name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    const std::string_view text = variable(name);
+    int world = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), world).ec == std::errc() && world > 1) return world;
+  }
+  return 1;
+}
+
 int rank_of_environment() {
   if (launcher_of_environment() == Launcher::kNone) return 0;
   for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"}) {

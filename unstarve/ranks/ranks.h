@@ -36,6 +36,9 @@ struct Ranks {
 // From the environment variables of the launchers. A process that was started alone, or as the only one, is kNone.
 [[nodiscard]] Launcher launcher_of_environment();
 
+// The number of processes according to these variables, before they have joined; 1 if they do not say.
+[[nodiscard]] int world_of_environment();
+
 // The rank of this process according to these variables, before it has joined; 0 if they do not say, or it is alone.
 [[nodiscard]] int rank_of_environment();
 

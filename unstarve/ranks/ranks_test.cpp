@@ -35,6 +35,7 @@ TEST_CASE("launchers are recognised by their variables") {
   {
     const Environment alone({});
     CHECK(launcher_of_environment() == Launcher::kNone);
+    CHECK(world_of_environment() == 1);
     CHECK_FALSE(join_ranks().several());
   }
   {
@@ -52,6 +53,7 @@ TEST_CASE("launchers are recognised by their variables") {
   {
     const Environment srun({{"SLURM_STEP_NUM_TASKS", "8"}});
     CHECK(launcher_of_environment() == Launcher::kMpi);
+    CHECK(world_of_environment() == 8);
     CHECK_THROWS_WITH(join_ranks(), Contains("srun started 8 processes without MPI") && Contains("srun --mpi=pmix"));
   }
   {
@@ -61,6 +63,7 @@ TEST_CASE("launchers are recognised by their variables") {
   {  // torchrun within a Slurm job
     const Environment both({{"SLURM_STEP_NUM_TASKS", "2"}, {"WORLD_SIZE", "16"}});
     CHECK(launcher_of_environment() == Launcher::kTorchrun);
+    CHECK(world_of_environment() == 16);
   }
 }
 

@@ -126,7 +126,7 @@ class TrainingRun {
   TrainingRun(Trainer& trainer, const TrainSettings& settings, BatchSource& source, const TrainPlan& plan, Clock& clock)
       : trainer_(trainer),
         settings_(settings),
-        source_(source, data_failed_),
+        source_(source, own_failed_),
         plan_(plan),
         budget_(plan),
         recorder_(clock, plan.waited_seconds),
@@ -150,7 +150,7 @@ class TrainingRun {
     } catch (const Error& error) {
       if (error.kind() == ErrorKind::kCancelled) stop(error);
       if (plan_.world == 1) throw;
-      if (error.kind() == ErrorKind::kIo && !data_failed_) lost_rank(error);
+      if (error.kind() == ErrorKind::kIo && !own_failed_) lost_rank(error);
       (void)trainer_.reports_lost_rank();  // this rank reports its own error, so the others need not report its end
       throw;
     }
@@ -273,7 +273,7 @@ class TrainingRun {
     if (!plan_.validation) return;
     const double training_s = recorder_.training_seconds();
     const std::unique_ptr<BatchSource> validation = plan_.validation();
-    OwnData data(*validation, data_failed_);
+    OwnData data(*validation, own_failed_);
     // The ranks end an evaluation together: a stop waits for it.
     const Evaluation result = evaluate_all(trainer_, data, plan_.world == 1 ? plan_.stop : std::stop_token());
     const auto samples = static_cast<double>(result.samples);
@@ -363,12 +363,14 @@ class TrainingRun {
 
   void add_point() {
     recorder_.add_point(step_, finite_loss(), rate_);
+    own_failed_ = true;
     if (plan_.report) plan_.report(recorder_.history());
+    own_failed_ = false;
   }
 
   Trainer& trainer_;
   const TrainSettings& settings_;
-  bool data_failed_ = false;
+  bool own_failed_ = false;  // an error of the data or the report of this rank, not of the exchange
   OwnData source_;
   const TrainPlan& plan_;
   StepBudget budget_;

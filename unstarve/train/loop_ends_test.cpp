@@ -229,6 +229,11 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
           "open a.jpg: No such file or directory");
     CHECK(trainer.asked_for_reports == 1);
   }
+  SECTION("a report of this rank that fails is not the end of another rank") {
+    plan.report = [](const TrainHistory&) { throw Error(ErrorKind::kIo, "write report: No space left on device"); };
+    CHECK(testing::error_message([&] { (void)run_training(trainer, {}, source, plan, clock); }, ErrorKind::kIo) ==
+          "write report: No space left on device");
+  }
   SECTION("another rank has ended before the first checkpoint") {
     plan.checkpoints.folder = "folder/that/does/not/exist";
     trainer.agree = [](std::span<double>) { throw Error(ErrorKind::kIo, "connection closed"); };

@@ -126,6 +126,13 @@ RateSuggestion suggest_rate(const RateSweep& sweep) {
     return without_rates(
         fmt::format("no clear descent: the sweep has {} updates, too few to average; use {}", sweep.points.size(),
                     sweep.end == SweepEnd::kComplete ? "more --steps or a lower --from" : "a lower --from"));
+  if (inner.size() < 3 && lowest + 1 == smoothed.size())
+    return without_rates(
+        fmt::format(
+            "no clear descent: the smoothed loss is lowest at the last rate of the sweep, {:.3g}, and {} updates "
+            "are too few for its slope; use more --steps{}",
+            smoothed[lowest].rate, sweep.points.size(), sweep.end == SweepEnd::kComplete ? "" : " or a lower --from"),
+        smoothed[lowest]);
   if (inner.size() < 3)
     return without_rates(
         "no clear descent: the smoothed loss is lowest at the first rates of the sweep; use a lower "

@@ -226,6 +226,16 @@ TEST_CASE("short sweeps suggest nothing") {
   }
 }
 
+TEST_CASE("a sweep of few updates whose last loss is the lowest needs more of them") {
+  RateSweep sweep = sweep_with(std::vector<RatePoint>{{1e-5, 2.3}, {10, 1.8}});
+  const auto reason = [&] { return suggest_rate(sweep).steepest.reason; };
+  CHECK(reason() ==
+        "no clear descent: the smoothed loss is lowest at the last rate of the sweep, 10, and 2 updates are "
+        "too few for its slope; use more --steps");
+  sweep = sweep_with(std::vector<RatePoint>{{1e-5, 2.3}, {1e-2, 1.8}, {1e-1, 2.5}, {1, 3}});
+  CHECK_THAT(reason(), Catch::Contains("is lowest at the first rates of the sweep"));
+}
+
 TEST_CASE("divergence is judged by the smoothed loss after the noisy start") {
   std::vector<RatePoint> points{{1e-3, 0.001}, {1.1e-3, 5}};
   CHECK_FALSE(has_diverged(points, 4));  // only the start

@@ -149,6 +149,20 @@ def test_a_run_that_saves_nothing_announces_it(tmp_path):
     assert re.search(r"after step \d+; no checkpoint was written, because the run has no --checkpoint-dir", errors)
 
 
+@pytest.mark.parametrize("limit", [1000, 6000], ids=["scalars", "charts"])
+def test_event_files_on_a_full_disk_are_a_warning_and_training_completes(tmp_path, limit):
+    process = start(*RUN[:-4], "--epochs", "1", "--tensorboard", tmp_path / "events", "--json",
+                    preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+                    restore_signals=False)  # SIGXFSZ stays ignored
+    code, out, errors = finish(process)
+    assert code == 0, errors
+    assert json.loads(out)["epochs"] == 1
+    [events] = (tmp_path / "events").iterdir()
+    assert events.stat().st_size == limit
+    assert errors.count(f"warning: events of TensorBoard not written: write {events}: ") == 1, errors
+    assert errors.count("training continues without them") == 1
+
+
 def test_a_full_disk_keeps_the_earlier_checkpoint_and_is_reported(tmp_path):
     folder = tmp_path / "checkpoints"
     completed(*RUN[:-4], "--epochs", "0.2", "--checkpoint-dir", folder)

@@ -73,6 +73,35 @@ def test_classes_data_and_ranges_are_listed_together(tmp_path):
         assert fault in errors, errors
 
 
+def test_the_image_size_and_the_classes_of_batch_operations_are_listed_together(tmp_path):
+    file = tmp_path / "settings.yaml"
+    pipeline = f"source: {{path: '{DATA}'}}, batch: {{size: 8}}"
+    sizes = "train.image_size: the operations make images of {0}x{0} px; expected {1}x{1}. Set train.image_size"
+    run = ["--config", file, "--epochs", 1, "--model", "cifar_net"]
+    file.write_text(f"unstarve: 1\npipeline: {{{pipeline}, batch_operations: [mixup]}}\n"
+                    "train: {image_size: 16, classes: 12}\n")
+    code, _, errors = finish(start_training(*run, "--momentum", 7))
+    assert code == 2
+    for fault in (sizes.format(32, 16), "train.classes: found 12; expected the 4 of the data", "--momentum: found 7"):
+        assert errors.count(fault) == 1, errors
+    file.write_text(f"unstarve: 1\npipeline: {{{pipeline}, operations: [resize: {{size: 16}}]}}\n"
+                    "train: {image_size: 32}\n")
+    code, _, errors = finish(start_training(*run))
+    assert code == 2 and errors.startswith("unstarve: " + sizes.format(16, 32)), errors
+    file.write_text(file.read_text().replace("image_size: 32", "image_size: 16"))
+    code, _, errors = finish(start_training(*run))
+    assert code == 0, errors
+
+
+def test_a_duplicate_key_does_not_hide_other_faults(tmp_path):
+    file = settings_file(tmp_path, "  classes: 4\n  momentum: 0.9\n  classes: 5\n")
+    code, _, errors = finish(start_training("--config", file, "--learning-rate", -1))
+    assert code == 2
+    for fault in ("train.classes: line 8: found a second time, first on line 6", "train.momentum: line 7: unknown key",
+                  "--learning-rate: found -1"):
+        assert fault in errors, errors
+
+
 def test_faults_of_all_kinds_of_flags_are_listed_together():
     """Text that is not a number, values out of range, outputs, files, the device and the validation data."""
     code, _, errors = finish(start_training(DATA, "--epochs", "many", "--learning-rate", -2, "--batch", "x",

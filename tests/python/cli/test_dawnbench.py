@@ -56,8 +56,17 @@ def test_without_a_price_and_an_author_the_entry_has_no_cost(tmp_path):
     (["--dawnbench", "entry", "--val", "x", "--author", "Ada"], '--author: found "Ada"; expected a name and'),
     (["--dawnbench", "entry", "--val", "x", "--resume", "run"], "--dawnbench: found --resume"),
     (["--dawnbench", "no/such/entry", "--val", "x"], "no/such/entry"),
+    (["--dawnbench", "entry", "--val", "x", "--out", "entry.json"],
+     "--dawnbench: found entry.json, the file of --out; expected another file"),
+    (["--dawnbench", "entry.json", "--val", "x", "--report", "entry.tsv"],
+     "--dawnbench: found entry.tsv, the file of --report; expected another file"),
+    (["--dawnbench", "folder", "--val", "x"], "--dawnbench: write folder.tsv: Is a directory"),
+    (["--dawnbench", "data", "--val", "data.json"], "--dawnbench: found data.json, which this command reads"),
+    (["--report", "same", "--trace", "same"], "--trace: found same, the file of --report; expected another file"),
 ])
 def test_wrong_options_are_reported_before_the_data_is_opened(tmp_path, monkeypatch, options, message):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.tsv").mkdir()
+    (tmp_path / "data.json").write_text("[]")
     code, _, errors = finish(start_training("missing", *options))
     assert code in (2, 3) and message in errors, errors

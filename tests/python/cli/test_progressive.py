@@ -76,7 +76,7 @@ def test_a_run_resumes_bit_equal_in_every_phase_and_between_phases(whole):
         assert (trained_steps[0] == 0) == (step >= 6)
 
 
-def write_settings(file, operations):
+def write_settings(file, operations, image_size=32):
     """Settings like those of SHORT with a constant learning rate, but with these operations."""
     explained = subprocess.run([os.environ["UNSTARVE"], "explain", THUMBNAILS, "--model", "cifar_net", "--json"],
                                capture_output=True, text=True, check=True)
@@ -84,7 +84,7 @@ def write_settings(file, operations):
     settings["pipeline"]["operations"] = operations
     settings["pipeline"]["batch"]["size"] = 16
     settings["pipeline"]["order"]["seed"] = settings["train"]["seed"] = 3
-    settings["train"]["learning_rate"] = 0.01
+    settings["train"] |= {"learning_rate": 0.01, "image_size": image_size}
     settings["train"]["schedule"] |= {"name": "constant", "warmup": 0}
     file.write_text(json.dumps(settings))
     return file
@@ -98,7 +98,7 @@ def test_sizes_and_strength_change_the_images(tmp_path):
     assert [p["image_size"] for p in phases["progressive"]["phases"]] == [16, 20, 32]
     flip = {"horizontal_flip": {"probability": 0.5}}
     small = [{"pad_crop": {"size": 32, "padding": 1}}, flip, {"resize": {"size": [16, 16]}}]
-    same = trained("--config", write_settings(tmp_path / "small.yaml", small), *FIXED, "--epochs", "3")
+    same = trained("--config", write_settings(tmp_path / "small.yaml", small, 16), *FIXED, "--epochs", "3")
     large = [{"pad_crop": {"size": 32, "padding": 4}}, flip]
     full = trained("--config", write_settings(tmp_path / "large.yaml", large), *FIXED, "--epochs", "3")
     mine, of_small, of_full = losses(phases), losses(same), losses(full)

@@ -51,6 +51,40 @@ def test_a_settings_file_may_begin_with_a_recipe(tmp_path, whole):
     assert 'fast.yaml.recipe: line 2: found "cifar-sped"; expected one of cifar-speed' in errors
 
 
+@pytest.mark.parametrize("key", [True, False])
+def test_a_recipe_of_a_settings_file_fits_the_data_as_by_the_flag(tmp_path, key):
+    """Fewer samples than a batch, and images of up to 40 px: batch, learning rate and size."""
+    file = tmp_path / "fast.yaml"
+    fixed = [*SHORT[2:], "--epochs", 2, "--evaluate-every", 1, "--val", DATA]
+    for recipe, more in ("cifar-speed", []), ("imagenet", ["--model", "cifar_net", "--batch", "16"]):
+        file.write_text(f"unstarve: 1\npipeline: {{source: {{path: '{DATA}'}}}}\n" + f"recipe: {recipe}\n" * key)
+        of_file = trained("--config", file, *fixed, *more, *([] if key else ["--recipe", recipe]))
+        by_flag = trained(DATA, "--recipe", recipe, *fixed, *more)
+        for name in ("batch", "steps", "macs", "loss_first", "loss_last"):
+            assert of_file[name] == by_flag[name], (recipe, name)
+        assert [p["learning_rate"] for p in of_file["points"]] == [p["learning_rate"] for p in by_flag["points"]]
+
+
+def test_keys_of_the_file_are_not_fitted_to_the_data(tmp_path):
+    file = tmp_path / "fast.yaml"
+    file.write_text(f"unstarve: 1\nrecipe: cifar-speed\npipeline: {{source: {{path: '{DATA}'}}, batch: {{size: 16}}, "
+                    "operations: [resize: {size: 24}]}\ntrain: {learning_rate: 0.01, schedule: {initial_share: 1}}\n")
+    result = trained("--config", file, *SHORT[2:], "--epochs", 1, "--model", "cifar_net")
+    assert (result["batch"], result["points"][0]["learning_rate"]) == (16, 0.01)
+    file.write_text(file.read_text().replace("16", "128"))
+    code, _, errors = finish(start_training("--config", file, "--epochs", 1))
+    assert code != 0 and "no full batch: 64 samples, batch 128" in errors, errors
+
+
+def test_an_optimiser_by_the_flag_keeps_a_learning_rate_of_the_file(tmp_path):
+    file = tmp_path / "s.yaml"
+    for key, rate in ("learning_rate: 0.02, ", 0.02), ("", 0.001 * (16 / 256) ** 0.5):
+        file.write_text(f"unstarve: 1\npipeline: {{source: {{path: '{DATA}'}}, batch: {{size: 16}}}}\n"
+                        f"train: {{{key}model: cifar_net, schedule: {{name: constant, warmup: 0}}}}\n")
+        result = trained("--config", file, "--optimiser", "adamw", *SHORT[2:], "--epochs", 1)
+        assert result["points"][-1]["learning_rate"] == pytest.approx(rate)
+
+
 def test_an_unknown_recipe_is_rejected_with_the_known_ones():
     code, _, errors = finish(start_training("no/such/data", "--recipe", "cifar-sped"))
     assert code == 2

@@ -306,6 +306,11 @@ def test_if_one_of_four_ranks_dies_one_of_the_others_reports_it(tmp_path):
     assert f"rank 2 (process {ranks[2]}) ended" in errors
 
 
+def test_the_default_batch_has_at_most_the_samples_of_a_rank():
+    result = trained("mpirun", 2, "synthetic:classes=2,images=5,size=32,seed=2", *NETWORK, "--epochs", 1)
+    assert result["batch"] == 2
+
+
 def test_an_error_of_one_rank_during_training_is_the_only_message(tmp_path):
     """A file is damaged in the share of one of two ranks."""
     photos = tmp_path / "photos"

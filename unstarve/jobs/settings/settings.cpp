@@ -305,6 +305,7 @@ Settings settings_from_yaml(const std::string& text, const std::string& name, co
 SettingsFile read_settings_file(const std::filesystem::path& path, const std::string& recipe, Faults& faults) {
   YamlMap map = YamlMap::parse(read_text_file(path), path.string());
   SettingsFile file{read_settings(map, recipe, faults), {}};
+  file.has_rate = map.is_map("train") && map.map("train").has("learning_rate");
   if (!faults.any()) {
     file.unused = unused_keys(map, file.settings.train);
     return file;
@@ -399,9 +400,26 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
     batch = recipe->batch;
   }
   if (!choice.model.empty()) train.model = choice.model;
-  const std::uint64_t samples = std::max<std::uint64_t>(1, dataset.size());  // fewer than a batch: one full batch
+  // Fewer than a batch: one full batch.
+  const std::uint64_t samples = std::max<std::uint64_t>(1, dataset.size() / static_cast<std::uint64_t>(choice.ranks));
   set_batch(settings, static_cast<int>(std::min(samples, static_cast<std::uint64_t>(batch))));
   return settings;
+}
+
+void fit_recipe_to_data(const std::filesystem::path& path, const Dataset& dataset, int ranks, Settings& settings) {
+  YamlMap file = YamlMap::parse(read_text_file(path), path.string());
+  TrainChoice choice;
+  choice.recipe = settings.recipe;
+  choice.ranks = ranks;
+  if (file.is_map("train") && file.map("train").has("image_size")) choice.image_size = settings.train.image_size;
+  PipelineSpec& pipeline = settings.pipeline;
+  Faults faults;
+  PipelineSpec fitting =
+      read_pipeline_yaml(file.map("pipeline"), faults, default_settings(pipeline.source, dataset, choice).pipeline);
+  faults.throw_if_any();
+  fitting.source = std::move(pipeline.source);
+  fitting.mix = std::move(pipeline.mix);
+  pipeline = std::move(fitting);
 }
 
 StoreFormat output_for(int side) {

@@ -56,6 +56,7 @@ struct SettingsFile {
   Settings settings;  // nodes with a fault have their defaults; of a pipeline with one, all nodes
   // Without those whose value is a default or that of a recipe, as in files that `tune` writes.
   std::vector<UnusedKey> unused;
+  bool has_rate = false;  // the file has train.learning_rate
 };
 
 // A file for this machine: with other faults, a missing allocator is one too. Faults are added to `faults`; throws only
@@ -82,17 +83,22 @@ struct SettingsFile {
 
 // Good settings without measurement: native image size for thumbnails (no image above 40 px), else 224; bfloat16 if the
 // device supports it, channels last, fused optimiser, uint8 transfer, all cores, two prefetched batches; label
-// smoothing 0.1 for thumbnails. A recipe replaces these and the batch size of 256. `device`: "cpu", "cuda[:N]" or
-// "emulated:<name>".
+// smoothing 0.1 for thumbnails. A recipe replaces these and the batch size of 256. A batch has at most the samples of a
+// rank. `device`: "cpu", "cuda[:N]" or "emulated:<name>".
 struct TrainChoice {
   std::string model;  // "": that of the recipe, or default_model() of the data
   std::string device = "cpu";
   int image_size = 0;                          // 0: chosen for the data
   std::optional<Augmentation> augmentation{};  // none: that of the recipe, or standard
   std::string recipe{};                        // "": none
+  int ranks = 1;                               // that share the data
 };
 [[nodiscard]] Settings default_settings(const SourceSpec& source, const Dataset& dataset,
                                         const TrainChoice& choice = {});
+
+// For settings of a file with a recipe: what the section `pipeline` of the file does not name becomes that of
+// default_settings() for the recipe and the data. The source stays. `ranks`: as TrainChoice.
+void fit_recipe_to_data(const std::filesystem::path& path, const Dataset& dataset, int ranks, Settings& settings);
 
 // Sets the device: "cpu" or "cuda[:N]", which also trains, or "emulated:<name>". Resets pipeline.device if it names
 // another device, with a notice if operations were assigned to that device.

@@ -98,6 +98,9 @@ TEST_CASE("defaults depend on the data") {
   // A dataset smaller than the usual batch is one batch.
   const auto few = open_dataset("synthetic:classes=3,images=20,size=300,seed=1");
   CHECK(default_settings({"p", ""}, *few, {"", "emulated:h100-resnet50"}).pipeline.batch.size == 20);
+  TrainChoice shared;
+  shared.ranks = 3;
+  CHECK(default_settings({"p", ""}, *few, shared).pipeline.batch.size == 6);  // and one of each rank, if ranks share it
   CHECK(large.pipeline.operations[0].name == "random_resized_crop");
   // A small size shrinks photographs: it does not cut a small window out of them.
   CHECK(default_settings({"p", ""}, *photographs, {"", "cpu", 32}).pipeline.operations[0].name ==

@@ -1,10 +1,12 @@
 // Event files and charts; tests/python/interop reads them by TensorBoard.
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <vector>
@@ -14,8 +16,10 @@
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/jobs/tensorboard/chart_image.h"
 #include "unstarve/jobs/tensorboard/event_file.h"
+#include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/jobs/tensorboard/watch_events.h"
 #include "unstarve/storage/bytes/crc.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
@@ -172,6 +176,35 @@ TEST_CASE("a folder that cannot be created is an error with its path") {
   const std::string message =
       testing::error_message([&] { EventFile events(folder.path / "file" / "run"); }, ErrorKind::kIo);
   CHECK_THAT(message, Catch::Contains((folder.path / "file" / "run").string()));
+}
+
+TEST_CASE("events of a training that cannot be written are one notice") {
+  const bool finishes_early = GENERATE(false, true);
+  const Folder folder;
+  std::vector<std::string> notices;
+  set_notice_sink([&](const std::string& text) { notices.push_back(text); });
+  TrainingEvents events(folder.path, 0);
+  TrainHistory history;
+  for (int step = 1; step <= 3; ++step) history.points.push_back({.step = step, .loss = 1.0 / step});
+  // No file of this process can grow, as on a full disk.
+  ::rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const ::rlimit none{1, before.rlim_max};
+  auto* const handler = std::signal(SIGXFSZ, SIG_IGN);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &none) == 0);
+  events.update(history);
+  events.update(history);
+  if (finishes_early)
+    events.finish_early();
+  else
+    events.finish(history);
+  REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, handler);
+  set_notice_sink({});
+  REQUIRE(notices.size() == 1);
+  CHECK_THAT(notices[0], Catch::StartsWith("events of TensorBoard not written: write ") &&
+                             Catch::Contains(folder.path.string()) &&
+                             Catch::EndsWith("training continues without them"));
 }
 
 TEST_CASE("ticks are round numbers within the range") {

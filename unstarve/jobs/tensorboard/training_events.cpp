@@ -1,11 +1,14 @@
 #include "unstarve/jobs/tensorboard/training_events.h"
 
-#include <utility>
+#include <fmt/format.h>
 
+#include <utility>
 #include <vector>
 
 #include "unstarve/codecs/common/encode.h"
+#include "unstarve/core/error.h"
 #include "unstarve/jobs/tensorboard/chart_image.h"
+#include "unstarve/storage/dataset/notice.h"
 
 namespace unstarve {
 namespace {
@@ -19,7 +22,18 @@ std::vector<ChartPoint> curve_of(const std::vector<Point>& points, double Point:
 
 }  // namespace
 
-void TrainingEvents::update(const TrainHistory& history) {
+template <class Write>
+void TrainingEvents::attempt(Write&& write) {
+  if (failed_) return;
+  try {
+    write();
+  } catch (const Error& error) {
+    failed_ = true;
+    emit_notice(fmt::format("events of TensorBoard not written: {}; training continues without them", error.what()));
+  }
+}
+
+void TrainingEvents::write_points(const TrainHistory& history) {
   for (; points_ < history.points.size(); ++points_) {
     const TrainPoint& point = history.points[points_];
     file_.scalar("train/loss", point.step, point.loss);
@@ -33,6 +47,10 @@ void TrainingEvents::update(const TrainHistory& history) {
     file_.scalar("val/loss", point.step, point.loss);
     if (point.accuracy_top5) file_.scalar("val/accuracy_top5", point.step, *point.accuracy_top5);
   }
+}
+
+void TrainingEvents::update(const TrainHistory& history) {
+  attempt([&] { write_points(history); });
   latest_ = history;
 }
 
@@ -45,6 +63,10 @@ void TrainingEvents::finish_early() {
 
 void TrainingEvents::finish(const TrainHistory& history) {
   update(history);
+  attempt([&] { write_charts(history); });
+}
+
+void TrainingEvents::write_charts(const TrainHistory& history) {
   const auto chart = [&](const char* tag, const std::vector<ChartPoint>& curve) {
     if (curve.empty()) return;
     const Image image = draw_chart(curve);

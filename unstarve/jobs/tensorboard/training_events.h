@@ -5,7 +5,9 @@
 //   val/accuracy, val/loss                                                    per evaluation
 //   charts/train_loss, charts/learning_rate, charts/data_wait, charts/val_accuracy     images
 //
-// Threads, failure: as EventFile.
+// Threads: one at a time.
+// Failure: of the constructor as EventFile. Later, an event that cannot be written is a notice, after which none is
+//          written, so that the training continues.
 
 #include "unstarve/jobs/tensorboard/event_file.h"
 #include "unstarve/train/loop.h"
@@ -25,7 +27,13 @@ class TrainingEvents {
   void finish_early();
 
  private:
+  template <class Write>
+  void attempt(Write&& write);
+  void write_points(const TrainHistory& history);
+  void write_charts(const TrainHistory& history);
+
   EventFile file_;
+  bool failed_ = false;
   TrainHistory latest_;
   std::size_t points_ = 0;  // written
   std::size_t evaluations_ = 0;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "unstarve/core/error.h"
+#include "unstarve/ops/operations.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/train/resident_source.h"
@@ -85,6 +86,30 @@ ProgressiveRun progressive_run(const Settings& settings, double epochs) {
       if (run.shares.empty() || run.shares.back().share != phase.values.samples)
         run.shares.push_back({phase.epoch, phase.values.samples});
   return run;
+}
+
+void check_image_size(const Settings& settings, double epochs, Size input) {
+  check_spec(settings.pipeline);
+  const ProgressiveRun run = progressive_run(settings, epochs);
+  const std::vector<OpSpec>& operations = run.pipeline.operations;
+  if (run.phases.size() > 1) return check_sizes(operations, run.phases, input);
+  if (settings.pipeline.batch.pad.to != PadTo::kNothing) return;
+  const auto size_in = [&](std::uint32_t epoch) {
+    Size size = input;
+    for (const OpSpec& operation : operations) size = make_operation(at_epoch(operation, epoch))->output_size(size);
+    return size;
+  };
+  const int side = settings.train.image_size;
+  // Images that are not square have the size of their longer side.
+  const auto fits = [&](Size size) { return std::max(size.width, size.height) == side; };
+  const Size first = size_in(0);
+  if (fits(first)) return;
+  if (std::ranges::any_of(changing_epochs(operations), [&](std::uint32_t epoch) { return fits(size_in(epoch)); }))
+    return;
+  throw Error(ErrorKind::kArgument,
+              fmt::format("train.image_size: the operations make images of {}x{} px; expected {}x{}. Set "
+                          "train.image_size to the size that the operations make",
+                          first.width, first.height, side, side));
 }
 
 }  // namespace unstarve

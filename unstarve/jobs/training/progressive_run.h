@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "unstarve/core/size.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/pipeline/order/position.h"
 #include "unstarve/train/progressive.h"
@@ -30,5 +31,10 @@ void check_run(const Settings& settings, double epochs, double minutes);
 
 // Precondition: check_run().
 [[nodiscard]] ProgressiveRun progressive_run(const Settings& settings, double epochs);
+
+// Throws unless the operations make images of train.image_size from images of `input`, in each phase or, without
+// phases, in one of the epochs of their schedules: evaluations and checkpoints use that size. Padded batches are not
+// checked. Precondition: check_run(), unless the settings are not progressive.
+void check_image_size(const Settings& settings, double epochs, Size input);
 
 }  // namespace unstarve

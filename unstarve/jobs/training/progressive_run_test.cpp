@@ -78,4 +78,35 @@ TEST_CASE("all faults of settings, pipeline and length are listed together") {
   CHECK_NOTHROW(check_run(settings, 10, 3));
 }
 
+TEST_CASE("the operations make images of the size of the settings, or it is an error") {
+  Settings settings = progressive_settings();
+  settings.train.progressive = {};
+  constexpr Size kInput{300, 260};
+  CHECK_NOTHROW(check_image_size(settings, 4, kInput));
+  settings.train.image_size = 160;
+  CHECK_THROWS_WITH(
+      check_image_size(settings, 4, kInput),
+      "train.image_size: the operations make images of 224x224 px; expected 160x160. Set train.image_size "
+      "to the size that the operations make");
+  settings.train.progressive.samples = 0.5;  // one phase, with all samples
+  CHECK_THROWS_WITH(check_image_size(settings, 1, kInput), Catch::Contains("train.image_size: the operations make"));
+  settings.train.progressive.image_size = 128;
+  CHECK_THROWS_WITH(check_image_size(settings, 4, kInput), Catch::Contains("train.progressive.image_size: "));
+  // Without operations, images have the size of the data.
+  settings.train.progressive = {};
+  settings.pipeline.operations.clear();
+  CHECK_THROWS_WITH(check_image_size(settings, 4, {32, 32}), Catch::Contains("32x32 px; expected 160x160"));
+  CHECK_NOTHROW(check_image_size(settings, 4, {160, 120}));
+  settings.pipeline.batch.pad.to = PadTo::kLargest;
+  CHECK_NOTHROW(check_image_size(settings, 4, {32, 32}));
+  // A schedule reaches the size in one of its epochs.
+  settings.pipeline.batch.pad = {};
+  OpSpec resize{"resize", {{"size", {}}}};
+  resize.params.at("size").schedule.points = {{0, {96, 96}}, {3, {160, 160}}};
+  settings.pipeline.operations = {resize};
+  CHECK_NOTHROW(check_image_size(settings, 4, kInput));
+  settings.train.image_size = 128;
+  CHECK_THROWS_WITH(check_image_size(settings, 4, kInput), Catch::Contains("96x96 px; expected 128x128"));
+}
+
 }  // namespace unstarve

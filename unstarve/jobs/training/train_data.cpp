@@ -18,10 +18,16 @@
 namespace unstarve {
 namespace {
 
-void check_classes(int classes, const Dataset& training) {
-  if (training.classes().size() > static_cast<std::size_t>(classes))
-    throw Error(ErrorKind::kArgument, fmt::format("train.classes: found {}; expected at least the {} of the data",
-                                                  classes, training.classes().size()));
+void check_classes(int classes, const PipelineSpec& spec, const Dataset& training) {
+  const auto found = static_cast<std::size_t>(classes), of_data = training.classes().size();
+  if (of_data > found)
+    throw Error(ErrorKind::kArgument,
+                fmt::format("train.classes: found {}; expected at least the {} of the data", found, of_data));
+  if (of_data < found && !spec.batch_operations.empty())
+    throw Error(ErrorKind::kArgument,
+                fmt::format("train.classes: found {}; expected the {} of the data, for which the batch operations make "
+                            "targets. Remove train.classes or pipeline.batch_operations",
+                            found, of_data));
 }
 
 void check_equal_classes(const Dataset& training, const Dataset& validation) {
@@ -52,7 +58,7 @@ TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, Con
     faults.collect([&] { data.training = open_sources(specs.training); });
   if (data.training) {
     faults.collect([&] { require_labels_to_train(specs.training, *data.training); });
-    faults.collect([&] { check_classes(specs.classes, *data.training); });
+    faults.collect([&] { check_classes(specs.classes, specs.training, *data.training); });
   }
   if (!has_source(specs.validation)) return data;
   faults.collect([&] {

@@ -39,6 +39,15 @@ TEST_CASE("all faults of the data are found") {
   CHECK(data.validation);
   CHECK_THROWS_WITH(faults.throw_if_any(), Contains("train.classes: found 3; expected at least the 4 of the data\n") &&
                                                Contains("validation data: classes"));
+  ConfigurationFaults targets;
+  PipelineSpec mixed = training;
+  mixed.batch_operations = {{"mixup", {}}};
+  (void)open_train_data({mixed, data_of(""), 4}, {}, targets);
+  CHECK_FALSE(targets.any());
+  (void)open_train_data({mixed, data_of(""), 12}, {}, targets);
+  CHECK_THROWS_WITH(targets.throw_if_any(),
+                    Contains("train.classes: found 12; expected the 4 of the data, for which the "
+                             "batch operations make targets"));
   ConfigurationFaults missing;
   data = open_train_data({data_of("/missing/train"), data_of("/missing/val"), 3}, {}, missing);
   CHECK_FALSE(data.training);

@@ -96,6 +96,10 @@ TEST_CASE("an operation without parameters may be a bare name") {
 TEST_CASE("a duplicate key is rejected") {
   CHECK_THROWS_WITH(read("batch: {size: 4}\norder: {}\nbatch: {size: 8}"),
                     Catch::Equals("p.yaml.batch: line 3: found a second time, first on line 1; expected once"));
+  CHECK_THROWS_WITH(read("batch: {size: 4, sise: 3, size: 8}\norder: {sead: 3}"),
+                    Catch::Contains("p.yaml.batch.size: line 1: found a second time") &&
+                        Catch::Contains("p.yaml.batch.sise: line 1: unknown key") &&
+                        Catch::Contains("p.yaml.order.sead: line 2: unknown key"));
   CHECK_THROWS_WITH(read("mix:\n  - path: a\n    split: b\n    \"path\": c"),
                     Catch::Contains("p.yaml.mix[0].path: line 4: found a second time, first on line 2"));
   CHECK_THROWS_WITH(read("operations:\n  - resize: {size: 8, size: 9}"),

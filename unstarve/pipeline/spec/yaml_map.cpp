@@ -32,8 +32,8 @@ YamlMap::YamlMap(const YAML::Node& node, std::string path) : node_(node), path_(
     const int line = entry.first.Mark().line + 1;
     const auto [first, inserted] = lines.emplace(entry.first.Scalar(), line);
     if (!inserted)
-      throw input_error("{}.{}: line {}: found a second time, first on line {}; expected once", path_, first->first,
-                        line, first->second);
+      duplicates_.push_back(fmt::format("{}.{}: line {}: found a second time, first on line {}; expected once", path_,
+                                        first->first, line, first->second));
   }
 }
 
@@ -162,7 +162,12 @@ std::vector<YamlMap> YamlMap::maps(const std::string& key) {
   return maps;
 }
 
+void YamlMap::check_unique() const {
+  if (!duplicates_.empty()) throw input_error("{}", fmt::join(duplicates_, "\n"));
+}
+
 std::vector<std::string> YamlMap::keys() const {
+  check_unique();
   std::vector<std::string> names;
   if (node_.IsMap())
     for (const auto& entry : node_) names.push_back(entry.first.Scalar());
@@ -171,7 +176,9 @@ std::vector<std::string> YamlMap::keys() const {
 
 void YamlMap::finish() const {
   Faults faults;
-  for (const auto& key : keys()) {
+  faults.collect([&] { check_unique(); });
+  for (const auto& entry : node_) {  // none, unless it is a mapping
+    const std::string& key = entry.first.Scalar();
     if (!requested_.contains(key))
       faults.collect([&] {
         fail(key,

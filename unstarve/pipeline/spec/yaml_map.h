@@ -48,9 +48,10 @@ class YamlMap {
   [[nodiscard]] std::vector<std::pair<std::string, YamlMap>> named_list(const std::string& key);
   // A list of mappings.
   [[nodiscard]] std::vector<YamlMap> maps(const std::string& key);
+  // Throws for duplicate keys.
   [[nodiscard]] std::vector<std::string> keys() const;
 
-  // Throws for all keys that were never requested, with a list of the known keys.
+  // Throws for all keys that were never requested, with a list of the known keys, and for duplicate ones.
   void finish() const;
   // Throws an Error(kInput) about `key` of this mapping.
   [[noreturn]] void fail(const std::string& key, const std::string& what) const;
@@ -60,6 +61,7 @@ class YamlMap {
 
  private:
   YamlMap(const YAML::Node& node, std::string path);
+  void check_unique() const;
   // The list under `key`; empty if absent.
   YAML::Node list(const std::string& key);
   template <class T>
@@ -70,6 +72,7 @@ class YamlMap {
   YAML::Node node_;
   std::string path_;
   std::set<std::string> requested_;
+  std::vector<std::string> duplicates_;  // messages
 };
 
 }  // namespace unstarve
