@@ -237,8 +237,10 @@ TEST_CASE("with several ranks, rank 0 decides about length and checkpoints, and 
   SECTION("another rank has ended before the first checkpoint") {
     plan.checkpoints.folder = "folder/that/does/not/exist";
     trainer.agree = [](std::span<double>) { throw Error(ErrorKind::kIo, "connection closed"); };
-    CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
-                      Catch::Contains("another rank ended after step 0; expected 2 ranks. There is no checkpoint"));
+    CHECK_THROWS_WITH(
+        run_training(trainer, {}, source, plan, clock),
+        Catch::Contains(
+            "another rank ended after step 0; expected 2 ranks. folder/that/does/not/exist has no checkpoint yet"));
   }
   SECTION("another rank has ended: one rank reports it") {
     int calls = 0;
