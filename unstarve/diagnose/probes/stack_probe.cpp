@@ -22,7 +22,6 @@ namespace {
 
 constexpr double kLongestBetween = 600;  // seconds between two windows
 constexpr double kEndingTime = 5;        // seconds in which py-spy ends after its window
-constexpr double kLeastKnown = 0.75;     // of a window, without the start of the program
 constexpr double kShort = 2;             // seconds of a run in which Python may still begin
 
 // By the name of its program.
@@ -110,7 +109,7 @@ class StackProbe::State {
     std::map<int, StackSum> ranks;  // by process id
     StepUse steps;
 
-    // Returns whether the windows of the process have shown little but its start.
+    // Returns whether the window shows mostly the start of the program.
     bool add(const StackTarget& target, const PySpyResult& result, double seconds) {
       if (target.kind == RecordingKind::kWorker)
         all.add_worker(*result.recording, target.workers, seconds);
@@ -119,8 +118,9 @@ class StackProbe::State {
       if (target.kind != RecordingKind::kAll) return false;
       add_steps(steps, find_steps(*result.recording, target.rank));
       StackSum& rank = ranks[target.rank];
+      const double known = rank.seconds();
       rank.add(*result.recording, target.rank, target.kind, result.seconds, seconds);
-      return rank.seconds() < kLeastKnown * result.seconds;
+      return rank.seconds() - known < 0.5 * result.seconds;
     }
   };
   // The present window, or the latest one.

@@ -7,9 +7,9 @@
 //   all threads again
 //
 // The first window begins when the program has run for two seconds, so that its imports have mostly ended, and the
-// others follow it; all take about 0.3 s of CPU time. The first is repeated, five times at most, until three quarters
-// of a window are known without the start. Further ones follow when all of them have taken less than `cpu_share` of a
-// core. Of several ranks, each window records one: first all of them in turn, without distances.
+// others follow it; all take about 0.3 s of CPU time. One that shows mostly the start is repeated, five times at most.
+// Further ones follow when all of them have taken less than `cpu_share` of a core. Of several ranks, each window
+// records one: first all of them in turn, without distances.
 //
 // The turns are those of stack_turns.h, a recording is that of py_spy.h.
 //

@@ -35,8 +35,8 @@ class StackTurns {
   // `seconds`: since the beginning. A window of the result follows.
   [[nodiscard]] std::optional<StackTarget> next(double seconds, std::span<const ProcessUse> processes);
 
-  // How the window of `target` ended. True: the next window is not delayed. `is_start`: little but the start of
-  // the program is known, so that the window is repeated, a few times at most.
+  // How the window of `target` ended. True: the next window is not delayed. `is_start`: the window shows mostly the
+  // start of the program, and is repeated, a few times at most.
   bool recorded(const StackTarget& target, bool is_start);
   // A window of a worker is not repeated: the worker may have ended.
   bool failed(const StackTarget& target);
