@@ -188,6 +188,16 @@ StartedTrainer start_trainer(const TrainSettings& settings, const TrainOptions& 
   return started;
 }
 
+// An output that cannot be written hides neither the result of a run nor its error.
+template <class Write>
+void notice_failure(const Write& write) {
+  try {
+    write();
+  } catch (const Error& error) {
+    emit_notice(fmt::format("train: {}", error.what()));
+  }
+}
+
 // What the first rank writes about the steps: --trace and --tensorboard.
 class StepOutputs {
  public:
@@ -206,7 +216,7 @@ class StepOutputs {
   }
   void finish(const TrainHistory& history) {
     if (events_) events_->finish(history);
-    if (!trace_file_.empty()) write_file_atomically(trace_file_, step_trace(trace_));
+    if (!trace_file_.empty()) notice_failure([&] { write_file_atomically(trace_file_, step_trace(trace_)); });
   }
   // After an error: the charts up to the latest report.
   void finish_early() {
@@ -281,7 +291,8 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   result.settings.pipeline.execution.threads = source.threads();
   const auto list_bad = [&] {
     constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-    if (!options.quarantine.empty()) write_quarantine(options.quarantine, source.bad_samples(kAll));
+    if (!options.quarantine.empty())
+      notice_failure([&] { write_quarantine(options.quarantine, source.bad_samples(kAll)); });
   };
   announce_saving(options, resumed);
   if (!resumed.empty() && (options.target > 0 || options.price_per_hour > 0))

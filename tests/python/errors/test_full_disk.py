@@ -166,3 +166,19 @@ def test_an_index_without_disk_space_is_built_in_memory_with_a_warning(source, t
     done = small.run(command, env=environment)
     assert (done.returncode, done.stderr, json.loads(done.stdout)["notes"]) == (0, "", [])
     assert (small.seen / "data.tar.unstarve-index").exists()
+
+
+def test_a_trace_or_list_that_cannot_be_written_does_not_hide_the_result_of_training(source, tmp_path, disk):
+    data = tmp_path / "data"
+    shutil.copytree(source, data)
+    next(data.rglob("*.jpg")).write_bytes(b"damaged")
+    # A trace of 20 steps has several kilobytes; the list of one damaged image takes a block.
+    small = disk("4k")
+    for option, file in (("--trace", "trace.json"), ("--quarantine", "bad.jsonl")):
+        (small.seen / "filler").write_bytes(b"x" * (4096 if option == "--quarantine" else 1))
+        done = small.run([os.environ["UNSTARVE"], "train", data, "--model", "cifar_net", "--image-size", 32, "--batch",
+                          25, "--epochs", 1, "--on-error", "skip", option, small.path / file, "--json"])
+        assert done.returncode == 0, done.stderr
+        assert f"train: write {small.path / file}: No space left on device" in done.stderr
+        assert json.loads(done.stdout)["steps"] == 8
+        assert [path.name for path in small.seen.iterdir()] == ["filler"]
