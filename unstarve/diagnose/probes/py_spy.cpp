@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <sstream>
 #include <vector>
@@ -68,6 +69,7 @@ PySpyRun::PySpyRun(const fs::path& program, const PySpyTask& task)
     : task_(task),
       folder_(kStacksFolder),
       output_(folder_.path() / "stacks.json"),
+      messages_(folder_.path() / "messages.txt"),
       errors_(folder_.path() / "errors.txt") {
   if (folder_.path().empty()) throw io_error("create", "temporary folder", errno);
   const std::vector<std::string> command{program.string(),
@@ -85,20 +87,35 @@ PySpyRun::PySpyRun(const fs::path& program, const PySpyTask& task)
                                          output_.string(),
                                          task.only_holder ? "--gil" : "--idle"};
   const FileDescriptor nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const FileDescriptor errors(::open(errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  process_.emplace(command, ChildStreams{nothing.get(), nothing.get(), errors.get()});
-  begin_s_ = seconds_now();
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+  const FileDescriptor messages(::open(messages_.c_str(), kNew, 0600)), errors(::open(errors_.c_str(), kNew, 0600));
+  process_.emplace(command, ChildStreams{nothing.get(), messages.get(), errors.get()});
+  start_s_ = seconds_now();
 }
 
 PySpyRun::~PySpyRun() { process_.reset(); }
 
-void PySpyRun::interrupt() { ::kill(process_->id(), SIGINT); }
+bool PySpyRun::has_ended() {
+  // py-spy has read the interpreter's data, which takes some tenths of a second, when it writes its first message.
+  std::error_code none;
+  if (!begin_s_ && fs::file_size(messages_, none) > 0 && !none) {
+    const auto since = fs::file_time_type::clock::now() - fs::last_write_time(messages_, none);
+    begin_s_ = seconds_now() - std::max(0.0, std::chrono::duration<double>(since).count());
+  }
+  return process_->has_ended();
+}
+
+void PySpyRun::interrupt() {
+  ::kill(process_->id(), SIGINT);
+  end_s_ = seconds_now();
+}
 
 PySpyResult PySpyRun::end() {
   if (!process_->has_ended()) ::kill(process_->id(), SIGKILL);
   const int status = process_->wait();
   PySpyResult result;
-  result.seconds = std::min(seconds_now() - begin_s_, task_.seconds);
+  const double end_s = end_s_.value_or(seconds_now()), begin_s = begin_s_.value_or(start_s_);
+  result.seconds = std::clamp(end_s - begin_s, 0.0, task_.seconds);
   result.cpu_s = process_->cpu_s();
   process_.reset();
   try {

@@ -5,7 +5,7 @@
 // for workers: it would read the parents of all processes of the machine several times per second, which costs more
 // than the samples.
 //
-// Ownership: a PySpyRun owns the process and two temporary files; the destructor ends and removes them.
+// Ownership: a PySpyRun owns the process and three temporary files; the destructor ends and removes them.
 // Threads:   one at a time.
 
 #include <filesystem>
@@ -33,7 +33,7 @@ struct PySpyTask {
 
 struct PySpyResult {
   std::optional<StackRecording> recording;
-  double seconds = 0;   // its length
+  double seconds = 0;   // its length, without the start of py-spy
   std::string problem;  // why there is no recording
   double cpu_s = 0;     // that py-spy has used
 };
@@ -47,7 +47,8 @@ class PySpyRun {
   PySpyRun& operator=(const PySpyRun&) = delete;
 
   [[nodiscard]] int id() const { return process_->id(); }
-  [[nodiscard]] bool has_ended() { return process_->has_ended(); }
+  // Call it several times per second: it notices when the recording begins.
+  [[nodiscard]] bool has_ended();
   // py-spy ends soon, and writes what it has recorded.
   void interrupt();
   // Ends py-spy if it has not ended. Call it once, and nothing afterwards. Only std::bad_alloc is thrown.
@@ -56,9 +57,11 @@ class PySpyRun {
  private:
   PySpyTask task_;
   TemporaryFolder folder_;
-  std::filesystem::path output_, errors_;
+  std::filesystem::path output_, messages_, errors_;
   std::optional<ChildProcess> process_;
-  double begin_s_ = 0;  // of CLOCK_MONOTONIC
+  // Of CLOCK_MONOTONIC.
+  double start_s_ = 0;
+  std::optional<double> begin_s_, end_s_;  // of the recording, if they are known
 };
 
 }  // namespace unstarve

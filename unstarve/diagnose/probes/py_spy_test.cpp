@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 
+#include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -43,6 +45,27 @@ echo '"shared":{"frames":[{"name":"f","file":"/home/me/t.py","line":9}]}}' >> "$
   CHECK(result.recording->threads[0].process == 72);
   CHECK(result.seconds < 4);
   CHECK(result.cpu_s > 0);
+}
+
+// Otherwise shares of an interrupted recording would be too small.
+TEST_CASE("the start of py-spy is not a part of the recording, nor is its end after an interrupt") {
+  const testing::TemporaryFolder folder;
+  const fs::path program = script_in(folder.path(), R"(
+finish() { sleep 0.5; echo '{"profiles":[],"shared":{"frames":[]}}' > "$out"; exit 0; }
+trap finish INT
+sleep 0.5
+echo 'py-spy> Sampling process'
+while :; do sleep 0.01; done)");
+  std::signal(SIGINT, SIG_DFL);  // a shell cannot trap a signal that it inherits as ignored
+  const double begin = seconds_now();
+  PySpyRun run(program, {72, 60, 60, true});
+  while (!run.has_ended() && seconds_now() < begin + 0.7) usleep(1000);
+  run.interrupt();
+  const PySpyResult result = result_of(run);
+  const double all = seconds_now() - begin;
+  CHECK(result.problem.empty());
+  CHECK(result.seconds > 0);
+  CHECK(result.seconds < all - 0.9);  // file times have a resolution of some milliseconds
 }
 
 TEST_CASE("py-spy that fails, and one that does not end") {
