@@ -12,6 +12,7 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/utf8.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -118,7 +119,7 @@ void print_to_stderr(const std::string& text) {
 void print_error(bool json, const char* kind, const std::string& message) {
   const nlohmann::json error{{"error", {{"kind", kind}, {"message", message}}}};
   // A message may contain names of files, or text of damaged files, that are not UTF-8.
-  if (json) std::puts(error.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  if (json) std::puts(json_text(error).c_str());
   print_to_stderr(fmt::format("unstarve: {}\n", printable_lines(message)));
 }
 

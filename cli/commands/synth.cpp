@@ -6,7 +6,7 @@
 
 #include "../options/shared.h"
 #include "../terminal.h"
-#include "unstarve/jobs/common/json.h"
+#include "unstarve/core/json.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve::cli {
@@ -23,10 +23,10 @@ int run_synth_command(const Arguments& arguments, const std::string&) {
   const SynthResult result =
       with_progress([&](const Progress& progress) { return run_synth(folder, options, progress); });
   if (arguments.has("--json")) {
-    print_result(dump({{"path", folder},
-                       {"images", result.images},
-                       {"bytes", result.bytes},
-                       {"already_there", result.already_there}}) +
+    print_result(json_text(nlohmann::ordered_json{{"path", folder},
+                                                  {"images", result.images},
+                                                  {"bytes", result.bytes},
+                                                  {"already_there", result.already_there}}) +
                  "\n");
   } else {
     print_result(fmt::format("{}: {} images, {}{}\n", printable(folder), result.images, format_bytes(result.bytes),

@@ -39,6 +39,7 @@
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/module_loader.h"
 #include "unstarve/core/profile.h"
@@ -331,7 +332,7 @@ void bind_sources(nb::module_& m) {
   m.def(
       "read_document",
       [](const std::string& text, const std::string& name) {
-        return yaml_to_json(to_yaml(checked(read_spec_document(text, name).pipeline))).dump();
+        return json_text(yaml_to_json(to_yaml(checked(read_spec_document(text, name).pipeline))));
       },
       "text"_a, "name"_a);
 }

@@ -31,6 +31,7 @@
 #include "python/bindings/notices.h"
 #include "python/bindings/text.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
 #include "unstarve/jobs/training/prune_report.h"
 #include "unstarve/train/checkpoints.h"
@@ -188,7 +189,7 @@ class Training {
     nlohmann::ordered_json result = to_json(history);
     result["pruning"] = nullptr;
     if (settings_.prune.any()) result["pruning"] = to_json(trainer_->pruning(), settings_.prune);
-    return result.dump();
+    return json_text(result);
   }
 
   void stop() { stop_.request_stop(); }
@@ -232,7 +233,7 @@ class Training {
     const bool evaluated = !history.evaluations.empty();
     point["accuracy"] = evaluated ? nlohmann::json(history.evaluations.back().accuracy) : nlohmann::json();
     point["val_loss"] = evaluated ? nlohmann::json(history.evaluations.back().loss) : nlohmann::json();
-    return point.dump();
+    return json_text(point);
   }
 
   const TrainSettings settings_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 
 namespace unstarve {
 namespace {
@@ -30,7 +31,7 @@ void read(const json& object, const std::string& where, const char* name, std::i
   const json& value = field(object, where, name);
   const bool fits =
       value.is_number_integer() && !(value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX);
-  if (!fits) reject(where + "." + name, value.dump(), "an integer");
+  if (!fits) reject(where + "." + name, json_text(value), "an integer");
   into = value.get<std::int64_t>();
 }
 void read(const json& object, const std::string& where, const char* name, int& into) {
@@ -125,13 +126,13 @@ std::string to_json(const Profile& profile) {
                              {"read_ahead", t.read_ahead},
                              {"reason", t.reason}});
   }
-  return out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(out);
 }
 
 Profile profile_from_json(const std::string& text) {
   json in;
   try {
-    in = json::parse(text);
+    in = parse_json(text);
   } catch (const json::exception& e) {
     throw input_error("profile: not JSON: {}", e.what());
   }

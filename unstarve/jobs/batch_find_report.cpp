@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/batch_find.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
@@ -245,7 +246,7 @@ std::string to_json(const BatchFindResult& r) {
                  {"from_learning_rate", r.settings.train.learning_rate},
                  {"flags", flags_of(r)}};
   json["seconds"] = r.seconds;
-  return dump(json);
+  return json_text(json);
 }
 
 Report report_of(const BatchFindResult& r, const std::string& command) {

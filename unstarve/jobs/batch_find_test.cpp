@@ -1,6 +1,7 @@
 // Text, JSON and report of measured batch sizes; the program itself is tested in tests/python/cli/test_finders.py.
 
 #include "unstarve/jobs/batch_find.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 
@@ -72,7 +73,7 @@ TEST_CASE("batch-find prints the sizes, the knee and the flags with the rule of 
 TEST_CASE("the JSON of batch-find has the documented keys") {
   BatchFindResult result = found_batches();
   result.search.points[0].memory_bytes = 0;
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   CHECK(json["points"].size() == 4);
   CHECK(json["points"][0]["memory_bytes"].is_null());
   CHECK(json["points"][3]["utilisation"].get<double>() == Approx(1 / 1.1));

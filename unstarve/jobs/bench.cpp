@@ -16,12 +16,12 @@
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/statistics.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/bench_plan.h"
-#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/ladder/core_users.h"
 #include "unstarve/jobs/ladder/ladder_time.h"
 #include "unstarve/jobs/ladder/part_rates.h"
@@ -397,8 +397,8 @@ std::string to_json(const BenchResult& r) {
   list("wait_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.wait_ns); });
   list("copy_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.copy_ns); });
   list("compute_ms", [](const StepParts& step) { return 1e-6 * static_cast<double>(step.compute_ns); });
-  json["profile"] = nlohmann::ordered_json::parse(to_json(r.profile));
-  return dump(json);
+  json["profile"] = parse_ordered_json(to_json(r.profile));
+  return json_text(json);
 }
 
 }  // namespace unstarve

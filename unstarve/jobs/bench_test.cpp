@@ -1,4 +1,5 @@
 #include "unstarve/jobs/bench.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,7 @@ TEST_CASE("bench detects an accelerator that waits for data") {
   CHECK(f.together < f.network);
   CHECK(f.utilisation < 0.7);
   CHECK(result.verdict.bottleneck != Bottleneck::kNetwork);
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   for (const char* key : {"loader", "copy", "network", "together", "overlap", "utilisation", "verdict", "data_wait"})
     CHECK(json.contains(key));
 }
@@ -42,7 +43,7 @@ TEST_CASE("a batch size that nobody requested is reduced if its steps are too sl
   CHECK(result.settings.pipeline.batch.size < batch);
   CHECK(result.figures.network > 0);
   CHECK(to_text(result).find("samples per step instead of 256") != std::string::npos);
-  CHECK(nlohmann::json::parse(to_json(result))["batch_reduced_from"] == batch);
+  CHECK(parse_json(to_json(result))["batch_reduced_from"] == batch);
 }
 
 TEST_CASE("rates that contradict each other have no overlap") {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/capacity/accelerator_group.h"
@@ -363,7 +364,7 @@ std::string to_json(const CapacityResult& r) {
   json["cores_needed"] = r.cores_needed;
   json["what_if"] = std::move(changes);
   json["seconds"] = r.seconds;
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace unstarve

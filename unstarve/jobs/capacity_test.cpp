@@ -1,4 +1,5 @@
 #include "unstarve/jobs/capacity.h"
+#include "unstarve/core/json.h"
 
 #include <stdlib.h>
 
@@ -45,7 +46,7 @@ TEST_CASE("the number of accelerators that a loader of known rate feeds", "[capa
   CHECK(result.what_if.empty() ==
         (limit == CapacityLimit::kThreads || limit == CapacityLimit::kOthers || limit == CapacityLimit::kQuota));
   CHECK(result.what_if.empty() == result.cores_needed.empty());
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   CHECK(json["fed"] == result.search.fed);
   CHECK(json["utilisation"].size() == result.search.utilisation.size());
   CHECK(json["batch"] == 40);
@@ -119,7 +120,7 @@ TEST_CASE("text states that no disk was measured if the data was cached", "[capa
   result.memory_bytes = std::uint64_t{64} << 30;
   result.cached = true;
   CHECK_THAT(to_text(result), Catch::Contains("no disk was measured") && Catch::Contains("68.7 GB"));
-  CHECK(nlohmann::json::parse(to_json(result))["cached"] == true);
+  CHECK(parse_json(to_json(result))["cached"] == true);
   result.cached = false;
   CHECK(to_text(result).find("no disk was measured") == std::string::npos);
 }

@@ -11,6 +11,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/diagnose/profile/json_problem.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
@@ -48,7 +49,7 @@ Json read_json(const std::filesystem::path& path) {
     reject(path.string(), "a file compressed by gzip", ". Decompress it first (gunzip)");
   if (text[begin] == '<') reject(path.string(), "HTML or XML", ". Pass the file of --out, not of --report");
   try {
-    return Json::parse(text);
+    return parse_ordered_json(text);
   } catch (const Json::parse_error& error) {
     if (error.byte > text.size())
       reject(path.string(), fmt::format("JSON that ends after {} bytes, before it is complete", text.size()),
@@ -65,7 +66,7 @@ bool is_slower(const ComparedPart& part) { return has_interval(part.ratio) && pa
 // --- watch -----------------------------------------------------------------------------------------------------------
 
 RunProfile profile_in(const Json& json, const std::string& name) {
-  return run_profile_from_json((json.contains("profile") ? json.at("profile") : json).dump(), name);
+  return run_profile_from_json(json_text((json.contains("profile") ? json.at("profile") : json)), name);
 }
 
 // Milliseconds per step of what the main thread does; nothing without stacks.
@@ -227,8 +228,8 @@ std::vector<RecordedSpan> steps_of_bench(const Json& json, const std::string& na
 RunComparison compare_benches(const Json& before, const Json& after, RunComparison comparison) {
   for (const char* const key : {"data", "device", "model", "batch"}) {
     if (before.value(key, Json()) == after.value(key, Json())) continue;
-    comparison.warnings.push_back(fmt::format("\"{}\" differs: {} and {}", key, before.value(key, Json()).dump(),
-                                              after.value(key, Json()).dump()));
+    comparison.warnings.push_back(fmt::format("\"{}\" differs: {} and {}", key, json_text(before.value(key, Json())),
+                                              json_text(after.value(key, Json()))));
   }
   const auto compared = [&](const char* name) {
     const std::vector<double> old_rates = rounds_in(before, name, comparison.before),
@@ -350,13 +351,13 @@ std::string to_json(const RunComparison& comparison) {
   };
   Json parts = Json::array();
   for (const ComparedPart& part : comparison.parts) parts.push_back(part_json(part));
-  return dump(Json{{"verdict", comparison.verdict()},
-                   {"slower", comparison.slower},
-                   {"faster", comparison.faster},
-                   {"regressed", comparison.regressed.empty() ? Json(nullptr) : Json(comparison.regressed)},
-                   {"whole", part_json(comparison.whole)},
-                   {"parts", std::move(parts)},
-                   {"warnings", comparison.warnings}});
+  return json_text(Json{{"verdict", comparison.verdict()},
+                        {"slower", comparison.slower},
+                        {"faster", comparison.faster},
+                        {"regressed", comparison.regressed.empty() ? Json(nullptr) : Json(comparison.regressed)},
+                        {"whole", part_json(comparison.whole)},
+                        {"parts", std::move(parts)},
+                        {"warnings", comparison.warnings}});
 }
 
 std::string to_junit(const RunComparison& comparison) {

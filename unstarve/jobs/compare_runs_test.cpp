@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/observe/report.h"
 
@@ -24,7 +25,7 @@ Json watch_result(double step_s, double input_s, int steps = 200, const CodeLine
   profile.stacks.lines = {input, {"forward", "torch/nn.py", 1}};
   profile.stacks.stacks = {{StackThread::kMain, {0}, 10 * input_s / step_s, 0, 9},
                            {StackThread::kMain, {1}, 10 - 10 * input_s / step_s, 0, 9}};
-  return Json{{"verdict", ""}, {"profile", Json::parse(to_json(profile))}};
+  return Json{{"verdict", ""}, {"profile", parse_ordered_json(to_json(profile))}};
 }
 
 Json bench_result(double loader, double together, double spread = 0.01) {
@@ -67,7 +68,7 @@ TEST_CASE("the part that regressed is the decoding of a program without a loader
 
 TEST_CASE("a run that was disturbed by other programs is named, and no part is blamed") {
   Json after = watch_result(0.13, 0.04);
-  RunProfile profile = run_profile_from_json(after["profile"].dump(), "made up");
+  RunProfile profile = run_profile_from_json(json_text(after["profile"]), "made up");
   profile.watching.seconds = 20;
   profile.machine.affinity_cores = 2;
   profile.machine.busy_cores = 1.9;
@@ -80,7 +81,7 @@ TEST_CASE("a run that was disturbed by other programs is named, and no part is b
                         .busiest_thread_s = 10}};
   profile.processes[0].main_thread = {"python", 1, 10, 8, {}};
   profile.processes[0].threads = {profile.processes[0].main_thread};
-  after["profile"] = Json::parse(to_json(profile));
+  after["profile"] = parse_ordered_json(to_json(profile));
   const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), after, "a", "b");
   CHECK(comparison.slower);
   CHECK(comparison.regressed.empty());
@@ -211,10 +212,10 @@ TEST_CASE("the headline of the page does not begin with the name of a file") {
 TEST_CASE("the page shows the threads in a few steps of both runs of watch") {
   const auto result = [](double begin_s) {
     Json json = watch_result(0.1, 0.01);
-    RunProfile profile = run_profile_from_json(json["profile"].dump(), "made up");
+    RunProfile profile = run_profile_from_json(json_text(json["profile"]), "made up");
     profile.thread_window = {begin_s, 0.2, 0.005, "un.step()", {0, 0.1}, {"main thread 1 python"}, {}};
     profile.thread_window.spans = {{0, ThreadState::kRunning, 0, 0.15}, {0, ThreadState::kPipe, 0.15, 0.05}};
-    json["profile"] = Json::parse(to_json(profile));
+    json["profile"] = parse_ordered_json(to_json(profile));
     return json;
   };
   const Report report = report_of(compare_runs(result(3), result(7), "a", "b"), "unstarve compare a b");
@@ -239,7 +240,7 @@ TEST_CASE("results that cannot be compared") {
                     Contains("compare a: found 5 steps"));
   RunProfile trace;  // of diagnose
   trace.trace.emplace();
-  CHECK_THROWS_WITH(compare_runs(Json::parse(to_json(trace)), watch_result(0.1, 0.01), "a", "b"),
+  CHECK_THROWS_WITH(compare_runs(parse_ordered_json(to_json(trace)), watch_result(0.1, 0.01), "a", "b"),
                     Contains("compare a: found the diagnosis of a trace; expected the result of unstarve watch --out"));
   CHECK_THROWS_AS(compare_runs(std::filesystem::path("/no/such/file"), std::filesystem::path("/no/such/file")), Error);
 }
@@ -262,7 +263,7 @@ TEST_CASE("a run that is not in a steady state is named") {
 
 TEST_CASE("JSON and JUnit") {
   const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), watch_result(0.13, 0.04), "a<&\"", "b\x01");
-  const Json json = Json::parse(to_json(comparison));
+  const Json json = parse_ordered_json(to_json(comparison));
   CHECK(json["slower"] == true);
   CHECK(json["regressed"] == "input");
   CHECK(json["parts"][0]["low"].is_null());

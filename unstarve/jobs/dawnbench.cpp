@@ -9,6 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/train.h"
 #include "unstarve/observe/machine.h"
@@ -65,7 +66,7 @@ std::string dawnbench_json(const TrainResult& result, const DawnbenchAuthor& aut
                   {"test_augmentation", word_of(train.test_augmentation)},
                   {"preparation_seconds", result.preparation_seconds}};
   if (!result.settings.recipe.empty()) json["misc"]["recipe"] = result.settings.recipe;
-  return json.dump(4) + "\n";
+  return json_text(json, 4) + "\n";
 }
 
 std::string dawnbench_hardware(const TrainResult& result) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/data/synth.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/report.h"
@@ -93,12 +94,13 @@ std::string to_text(const DemoResult& result, int width) {
 }
 
 std::string to_json(const DemoResult& result) {
-  Json json{
-      {"comparison", Json::parse(result.comparison.json)}, {"ladders", Json::array()}, {"left_out", Json::array()}};
+  Json json{{"comparison", parse_ordered_json(result.comparison.json)},
+            {"ladders", Json::array()},
+            {"left_out", Json::array()}};
   for (const std::vector<std::string>& reasons : {result.comparison.comparison.left_out, result.left_out})
     for (const std::string& reason : reasons) json["left_out"].push_back(reason);
-  for (const TuneResult& ladder : result.ladders) json["ladders"].push_back(Json::parse(to_json(ladder)));
-  return dump(json);
+  for (const TuneResult& ladder : result.ladders) json["ladders"].push_back(parse_ordered_json(to_json(ladder)));
+  return json_text(json);
 }
 
 }  // namespace unstarve

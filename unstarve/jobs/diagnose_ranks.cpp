@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/diagnose/ranks/clock_offset.h"
 #include "unstarve/diagnose/ranks/rank_uses.h"
 #include "unstarve/diagnose/traces/trace_file.h"
@@ -181,7 +182,7 @@ Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
 std::string to_json(const RanksDiagnosis& diagnosis) {
   RunProfile profile;
   profile.ranks = diagnosis.ranks;
-  Json json = Json::parse(diagnosis_to_json(verdict_of(diagnosis.findings), diagnosis.findings, profile));
+  Json json = parse_ordered_json(diagnosis_to_json(verdict_of(diagnosis.findings), diagnosis.findings, profile));
   Json ranks = json.at("profile").at("ranks");
   json.erase("profile");
   json.erase("sufficient_machine");
@@ -200,7 +201,7 @@ std::string to_json(const RanksDiagnosis& diagnosis) {
                               {"steps", offset->steps},
                               {"synchronised", offset->synchronised}});
   }
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json, 1);
 }
 
 }  // namespace unstarve

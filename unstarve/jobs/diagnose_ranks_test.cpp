@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 
 namespace unstarve {
@@ -48,7 +49,7 @@ TEST_CASE("files of several hosts") {
   REQUIRE(diagnosis.findings.size() == 2);
   CHECK(diagnosis.findings[0].title == "rank 1 on b delays the other ranks: its main thread waits for its loader");
   CHECK(diagnosis.findings[1].title == "other programs use the cores (rank 0 on a)");
-  const Json json = Json::parse(to_json(diagnosis));
+  const Json json = parse_ordered_json(to_json(diagnosis));
   CHECK(json.at("verdict") == diagnosis.findings[0].title);
   CHECK(json.at("ranks").size() == 3);
   CHECK(json.at("clocks").size() == 2);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/core/module_loader.h"
 #include "unstarve/observe/facts.h"
 #include "unstarve/observe/format.h"
@@ -180,12 +181,12 @@ std::string to_json(const DoctorResult& result) {
                                 {"libtorch_cpu", text_or_null(build.libtorch_cpu)},
                                 {"arrow", text_or_null(build.arrow)},
                                 {"cuda_runtime", text_or_null(result.facts.devices.cuda_runtime)}}},
-                              {"machine", nlohmann::json::parse(to_json(result.facts.machine))},
+                              {"machine", parse_json(to_json(result.facts.machine))},
                               {"devices", json_of(result.facts.devices)},
                               {"nvml", json_of(result.facts.gpus)},
                               {"python", json_of(result.facts.python)},
                               {"findings", std::move(findings)}};
-  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(all);
 }
 
 std::string to_text(const DoctorResult& result) {

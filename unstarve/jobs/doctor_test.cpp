@@ -1,4 +1,5 @@
 #include "unstarve/jobs/doctor.h"
+#include "unstarve/core/json.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -33,7 +34,7 @@ TEST_CASE("JSON contains build, machine, devices, GPU states, Python and finding
   facts.gpus.gpus[0].processes = {{4711, 0}};
   facts.gpus.gpus[0].persistence.reset();
   const DoctorResult result = examined(facts);
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   CHECK(json["build"]["libtorch"] == "2.13.0+cu130");
   CHECK(json["build"]["libtorch_cpu"] == "AVX2");
   CHECK(json["build"]["cuda_runtime"] == "13.0");
@@ -62,7 +63,7 @@ TEST_CASE("what is missing is null in JSON and named in text", "[doctor]") {
   facts.build.arrow.clear();
   facts.python = {};
   const DoctorResult result = examined(facts);
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   CHECK(json["build"]["arrow"].is_null());
   CHECK(json["python"].is_null());
   const std::string text = to_text(result);

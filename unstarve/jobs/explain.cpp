@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/ops/base/operation.h"
@@ -317,7 +318,7 @@ std::string to_json(const ExplainResult& result) {
   json["chosen"] = Json::array();
   for (const ExplainedSetting& setting : result.chosen)
     json["chosen"].push_back({{"name", setting.name}, {"value", setting.value}, {"reason", setting.reason}});
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 }  // namespace unstarve

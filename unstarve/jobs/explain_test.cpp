@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/open.h"
 
 namespace unstarve {
@@ -106,7 +107,7 @@ TEST_CASE("incomplete batches, output and error policy are reported") {
 
 TEST_CASE("the JSON contains the content of the text, with types") {
   const ExplainResult result = explained(some_settings());
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   const auto& pipeline = json["settings"]["pipeline"];
   CHECK(pipeline["source"]["path"] == kExplainData);
   CHECK(pipeline["batch"]["size"] == 32);
@@ -130,7 +131,7 @@ TEST_CASE("the summary has ten lines") {
 TEST_CASE("a path that looks like a number stays text in the JSON") {
   Settings settings = some_settings();
   settings.pipeline.source = {"17", "true"};
-  const auto json = nlohmann::json::parse(to_json(explained(settings)));
+  const auto json = parse_json(to_json(explained(settings)));
   CHECK(json["settings"]["pipeline"]["source"]["path"] == "17");
   CHECK(json["settings"]["pipeline"]["source"]["split"] == "true");
 }

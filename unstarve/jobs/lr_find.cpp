@@ -9,6 +9,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/device/device.h"
 #include "unstarve/jobs/common/json.h"
@@ -210,7 +211,7 @@ std::string to_json(const LrFindResult& r) {
                               {"smoothed_rate", smoothed[i].rate},
                               {"slope", number(smoothed[i].slope)}});
   json["seconds"] = r.seconds;
-  return dump(json);
+  return json_text(json);
 }
 
 Report report_of(const LrFindResult& r, const std::string& command) {

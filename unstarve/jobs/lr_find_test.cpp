@@ -1,6 +1,7 @@
 // Text, JSON and report of a sweep; the program itself is tested in tests/python/cli/test_finders.py.
 
 #include "unstarve/jobs/lr_find.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 
@@ -45,13 +46,13 @@ TEST_CASE("without a clear descent lr-find suggests nothing and says why") {
   const LrFindResult result = found_rates(0);
   CHECK_THAT(to_text(result),
              Catch::Contains("steepest  none") && Catch::Contains("no clear descent") && !Catch::Contains("use  "));
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   CHECK(json["suggestion"]["learning_rate"].is_null());
   CHECK(json["tenth_of_minimum"]["learning_rate"].is_null());
 }
 
 TEST_CASE("the JSON of lr-find has a point for each update") {
-  const auto json = nlohmann::json::parse(to_json(found_rates(1)));
+  const auto json = parse_json(to_json(found_rates(1)));
   CHECK(json["points"].size() == 100);
   CHECK(json["points"][0]["slope"].is_null());
   CHECK(json["points"][50]["slope"].is_number());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/models.h"
 #include "unstarve/observe/format.h"
@@ -254,18 +255,18 @@ std::string to_json(const ModelsResult& r) {
   for (const LeftOutEngine& each : r.left_out) left_out.push_back({{"engine", each.engine}, {"reason", each.reason}});
   Json basis;
   if (r.basis != FrontBasis::kNone) basis = r.basis == FrontBasis::kMeasured ? "measured" : "published";
-  return dump({{"image_size", r.image_size},
-               {"engine", r.engine},
-               {"engine_version", r.engine_version},
-               {"precision", r.precision.empty() ? Json() : Json(r.precision)},
-               {"threads", r.threads},
-               {"rounds", kEngineRounds},
-               {"seconds", r.seconds},
-               {"validation", r.validation.empty() ? Json() : Json(r.validation)},
-               {"front_by", basis},
-               {"networks", networks},
-               {"rejected", rejected},
-               {"left_out", left_out}});
+  return json_text(Json{{"image_size", r.image_size},
+                        {"engine", r.engine},
+                        {"engine_version", r.engine_version},
+                        {"precision", r.precision.empty() ? Json() : Json(r.precision)},
+                        {"threads", r.threads},
+                        {"rounds", kEngineRounds},
+                        {"seconds", r.seconds},
+                        {"validation", r.validation.empty() ? Json() : Json(r.validation)},
+                        {"front_by", basis},
+                        {"networks", networks},
+                        {"rejected", rejected},
+                        {"left_out", left_out}});
 }
 
 Report report_of(const ModelsResult& r, const std::string& command) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
@@ -41,7 +42,7 @@ ComparisonResult comparison_from_json(const Json& json) {
                                     row.at("rate").get<double>(), interval_of(row, "times"),
                                     interval_of(row, "times_later")});
     result.text = json.at("text").get<std::string>();
-    result.json = dump(json);
+    result.json = json_text(json);
     return result;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::kInput, fmt::format("read the result of unstarve.comparison: {}; expected a result of this "
@@ -62,7 +63,7 @@ ComparisonResult run_comparison(const std::string& data, double block_seconds, c
   const ChildResult child = run_child(
       {python, "-P", "-m", "unstarve.comparison", data, "--seconds", fmt::format("{:g}", block_seconds), "--json"},
       [&](std::string_view line) {
-        const Json answer = Json::parse(line, nullptr, false);
+        const Json answer = try_parse_ordered_json(line);
         if (!answer.is_object()) return;  // a library printed it
         if (answer.contains("progress") && progress) {
           progress(answer.at("what").get<std::string>(), answer.at("progress").get<double>());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
@@ -78,7 +79,7 @@ TEST_CASE("the result of the comparison is read, and progress is passed on") {
   CHECK(result.comparison.loaders[1].times->high == 6);
   CHECK(result.comparison.loaders[1].times->pairs == 8);
   CHECK_FALSE(result.comparison.loaders[1].times_later);
-  CHECK(Json::parse(result.json)["rows"][1]["rate"] == 100);
+  CHECK(parse_ordered_json(result.json)["rows"][1]["rate"] == 100);
 }
 
 TEST_CASE("what cannot be compared is left out with the reason") {
@@ -102,7 +103,7 @@ TEST_CASE("what cannot be compared is left out with the reason") {
 
 TEST_CASE("a result of another version is an error") {
   CHECK_THROWS_WITH(
-      comparison_from_json(Json::parse("{\"headline\": \"5 times\"}")),
+      comparison_from_json(parse_ordered_json("{\"headline\": \"5 times\"}")),
       Catch::Contains("read the result of unstarve.comparison") && Catch::Contains("from the same wheel"));
 }
 

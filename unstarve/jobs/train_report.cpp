@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "unstarve/jobs/common/json.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/train.h"
 #include "unstarve/jobs/training/prune_report.h"
 #include "unstarve/observe/format.h"
@@ -305,7 +305,7 @@ std::string to_json(const TrainResult& r) {
   json["bad"] = nlohmann::json::array();
   for (const BadSample& bad : r.bad)
     json["bad"].push_back({{"location", to_string(bad.location)}, {"reason", bad.reason}});
-  return dump(json);
+  return json_text(json);
 }
 
 Report report_of(const TrainResult& r, const std::string& command) {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "unstarve/core/json.h"
 #include "unstarve/core/version.h"
-#include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/ladder/block_comparison.h"
 #include "unstarve/jobs/ladder/ladder.h"
 #include "unstarve/jobs/train.h"
@@ -284,7 +284,7 @@ std::string to_text(const TuneResult& result, int width) {
 }
 
 std::string to_json(const TuneResult& result) {
-  auto json = nlohmann::ordered_json::parse(to_json(result.ledger));
+  auto json = parse_ordered_json(to_json(result.ledger));
   const auto interval = [](const RatioInterval& r) {
     return nlohmann::ordered_json{{"ratio", r.ratio}, {"low", r.low}, {"high", r.high}};
   };
@@ -293,9 +293,9 @@ std::string to_json(const TuneResult& result) {
   json["verdict"] = result.verdict;
   json["noise"] = result.noise;
   json["spans"] = to_json(result.spans);
-  json["before"] = nlohmann::ordered_json::parse(to_json(result.before));
-  json["after"] = nlohmann::ordered_json::parse(to_json(result.after));
-  return dump(json);
+  json["before"] = parse_ordered_json(to_json(result.before));
+  json["after"] = parse_ordered_json(to_json(result.after));
+  return json_text(json);
 }
 
 }  // namespace unstarve

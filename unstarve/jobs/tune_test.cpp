@@ -1,4 +1,5 @@
 #include "unstarve/jobs/tune.h"
+#include "unstarve/core/json.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,7 @@ TEST_CASE("the JSON of tune contains the documented keys") {
   tune.settings = default_settings({kTuneData, ""}, *open_dataset(kTuneData), {"", tune.device});
   tune.minutes = 0.05;
   const TuneResult result = run_tune(tune);
-  const auto json = nlohmann::json::parse(to_json(result));
+  const auto json = parse_json(to_json(result));
   CHECK(json["base"].get<double>() > 0);
   CHECK(json["final"].get<double>() > 0);
   REQUIRE(json["rungs"].size() == 2 + ladder_steps().size());
@@ -156,7 +157,7 @@ TEST_CASE("verdict, table, JSON and report of any ledger agree") {
     CHECK_THAT(result.verdict, Catch::Contains(ratio + " ["));
     CHECK_THAT(to_text(result, 200), Catch::Contains(fmt::format("{:.0f} %", 100 * result.total.ratio)));
     CHECK_THAT(render_report(report_of({result}, "", "")), Catch::Contains("<b>" + ratio + " ×</b>"));
-    const auto json = nlohmann::json::parse(to_json(result));
+    const auto json = parse_json(to_json(result));
     CHECK(json["final"].get<double>() / json["base"].get<double>() == Approx(result.total.ratio));
     for (std::size_t i = 0; i < entries.size(); ++i)
       CHECK(json["rungs"][i]["relative"].is_null() == !has_relative(entries[i]));

@@ -14,6 +14,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 
 namespace unstarve {
 namespace {
@@ -309,7 +310,7 @@ std::string format_safetensors_header(std::span<const TensorToStore> tensors,
     header[tensor.name] = {{"dtype", tensor.type}, {"shape", tensor.shape}, {"data_offsets", {offset, offset + bytes}}};
     offset += bytes;
   }
-  std::string json = header.dump();
+  std::string json = json_text(header);
   json.append((8 - json.size() % 8) % 8, ' ');  // aligns the data in a mapped file
   std::string text;
   for (std::size_t i = 0; i < 8; ++i) text.push_back(static_cast<char>((json.size() >> (8 * i)) & 0xff));

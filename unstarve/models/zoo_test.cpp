@@ -20,6 +20,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/models/layers.h"
 #include "unstarve/models/testing/safetensors_file.h"
 #include "unstarve/models/weights.h"
@@ -32,7 +33,7 @@ namespace {
 constexpr int kClasses = 10;
 
 const nlohmann::json& golden() {
-  static const nlohmann::json models = nlohmann::json::parse(read_text_file("tests/golden/models.json"));
+  static const nlohmann::json models = parse_json(read_text_file("tests/golden/models.json"));
   return models;
 }
 
@@ -290,7 +291,7 @@ TEST_CASE("weights converted by Python load and give torchvision's logits", "[.p
   const NetworkPtr network = find_model(name).make(kClasses);
   const MappedFile file(path);
   load_state(network_state(*network), {parse_safetensors(file.bytes(), path), file.bytes(), path});
-  check_logits(*network, logits != nullptr ? nlohmann::json::parse(read_text_file(logits)) : golden()[name]);
+  check_logits(*network, logits != nullptr ? parse_json(read_text_file(logits)) : golden()[name]);
 }
 
 }  // namespace unstarve

@@ -1,4 +1,5 @@
 #include "unstarve/observe/bars.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@ TEST_CASE("bars give all their figures to screen readers and scripts") {
   const nlohmann::json island = island_of(rates());
   CHECK(island["unit"] == "samples/s");
   CHECK(island["bars"][0]["high"] == 420);
-  CHECK(island["bars"][1]["parts"].dump() == R"([["copy",1.0],["wait",2.0]])");
+  CHECK(json_text(island["bars"][1]["parts"]) == R"([["copy",1.0],["wait",2.0]])");
 }
 
 TEST_CASE("bars of every section are numbered through") {

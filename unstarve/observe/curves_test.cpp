@@ -1,4 +1,5 @@
 #include "unstarve/observe/curves.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -26,11 +27,11 @@ CurveChart chart_of_losses() {
 }  // namespace
 
 TEST_CASE("the island has the points of a chart, with intervals where there are any", "[report]") {
-  const auto island = nlohmann::json::parse(island_of(chart_of_losses()).dump());
+  const auto island = parse_json(json_text(island_of(chart_of_losses())));
   CHECK(island["axis"] == "decades");
   CHECK(island["unit"] == "number");
   CHECK(island["curves"][0]["look"] == "dots");
-  CHECK(island["curves"][0]["points"] == nlohmann::json::parse("[[0.001, 2.3], [0.01, 1.5, 1.4, 1.6]]"));
+  CHECK(island["curves"][0]["points"] == parse_json("[[0.001, 2.3], [0.01, 1.5, 1.4, 1.6]]"));
   CHECK(island["curves"][1]["points"].empty());
   CHECK(island["curves"][2]["points"][0][1].is_null());
   CHECK(island["marks"][0]["x"] == 0.01);
@@ -40,10 +41,10 @@ TEST_CASE("points may have labels and areas, in the island and in words", "[repo
   CurveChart chart;
   chart.title = "Accuracy";
   chart.curves = {{"front", CurveLook::kLine, {{2, 0.5}, {3, 0.6}}, {"a", "b"}, {10, 20}}};
-  const auto island = nlohmann::json::parse(island_of(chart).dump());
-  CHECK(island["curves"][0]["labels"] == nlohmann::json::parse(R"(["a", "b"])"));
-  CHECK(island["curves"][0]["areas"] == nlohmann::json::parse("[10.0, 20.0]"));
-  CHECK_FALSE(nlohmann::json::parse(island_of(chart_of_losses()).dump())["curves"][0].contains("labels"));
+  const auto island = parse_json(json_text(island_of(chart)));
+  CHECK(island["curves"][0]["labels"] == parse_json(R"(["a", "b"])"));
+  CHECK(island["curves"][0]["areas"] == parse_json("[10.0, 20.0]"));
+  CHECK_FALSE(parse_json(json_text(island_of(chart_of_losses())))["curves"][0].contains("labels"));
   CHECK(in_words(chart) == "Accuracy. front: a, 0.500 at 2; b, 0.600 at 3;");
 }
 
@@ -70,5 +71,5 @@ TEST_CASE("charts are numbered through all sections, and untrusted text is escap
   for (const char* tag : {"<b></", "<i>", "<u>", "<s>"}) CHECK(html.find(tag) == std::string::npos);
   CHECK_THAT(html, Contains("data-section=\"3\"") && Contains("<details><summary>Figures") &&
                        Contains("id=\"curves-2\"") && !Contains("interleaved A/B"));
-  CHECK(nlohmann::json::parse(report_island(report))["curves"].size() == 4);
+  CHECK(parse_json(report_island(report))["curves"].size() == 4);
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "unstarve/core/json.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -105,7 +106,7 @@ std::string to_json(const MachineFacts& machine) {
                   {"affinity", t.affinity},     {"quota", t.quota > 0 ? json(t.quota) : json()},
                   {"numa_nodes", t.numa_nodes}, {"threads_per_core", t.threads_per_core}};
   all["accelerators"] = std::move(accelerators);
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(all);
 }
 
 }  // namespace unstarve

@@ -1,4 +1,5 @@
 #include "unstarve/observe/flame.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -24,7 +25,7 @@ TEST_CASE("nodes of the same function are joined and small ones removed", "[repo
   CHECK(first.children[0].name == "g");
   CHECK(first.children[0].share == Approx(0.48));
   CHECK(in_words(graph) == "Functions with the most self time: g 48 %, f 30 %, h 12 %, all 10 %.");
-  CHECK(island_of(graph)["root"][3][1] == nlohmann::json::parse(R"(["f", "a.py:2", 0.3, []])"));
+  CHECK(island_of(graph)["root"][3][1] == parse_json(R"(["f", "a.py:2", 0.3, []])"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "unstarve/core/json.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
@@ -225,7 +226,7 @@ std::string to_json(const Ledger& ledger) {
                     {"final", rate_of(final_entry(ledger))},
                     {"rungs", std::move(rungs)}};
   // Names may come from a file system and need not be valid UTF-8; invalid bytes become replacement characters.
-  return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(all);
 }
 
 }  // namespace unstarve

@@ -1,4 +1,5 @@
 #include "unstarve/observe/ledger.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
@@ -127,7 +128,7 @@ TEST_CASE("predictions are shown next to the results and scored", "[ledger]") {
   CHECK(table.find("1.50  1.44 [1.42, 1.46]") != std::string::npos);
   CHECK(table.find("<= 0.50") != std::string::npos);
   CHECK(table.find("1 of 1 gains and 0 of 1 upper bounds agree") != std::string::npos);
-  const auto json = nlohmann::json::parse(to_json(ledger));
+  const auto json = parse_json(to_json(ledger));
   CHECK(json["rungs"][1]["predicted"] == nlohmann::json{{"gain", 1.5}, {"low", 1.45}, {"high", 1.6}});
   CHECK(json["rungs"][2]["predicted"]["gain"].is_null());
   CHECK(json["rungs"][0]["predicted"].is_null());
@@ -142,7 +143,7 @@ TEST_CASE("escape sequences in names are replaced", "[ledger]") {
 }
 
 TEST_CASE("JSON contains base, final and one object per entry", "[ledger]") {
-  const auto json = nlohmann::json::parse(to_json(sample()));
+  const auto json = parse_json(to_json(sample()));
   CHECK(json["title"] == "training on cpu");
   CHECK(json["base"] == 273.0);
   CHECK(json["final"] == 395.0);  // the last entry that was kept, not the last one tried
@@ -156,13 +157,13 @@ TEST_CASE("JSON contains base, final and one object per entry", "[ledger]") {
 
 TEST_CASE("JSON is valid for an open interval, an empty ledger and names that are not UTF-8", "[ledger]") {
   Ledger ledger;
-  auto json = nlohmann::json::parse(to_json(ledger));
+  auto json = parse_json(to_json(ledger));
   CHECK(json["base"].is_null());
   CHECK(json["rungs"].empty());
 
   const double infinity = std::numeric_limits<double>::infinity();
   ledger.entries.push_back(entry("\xff\xfe", Verdict::kUndecided, 1, {1, 0, infinity, 1}));
-  json = nlohmann::json::parse(to_json(ledger));
+  json = parse_json(to_json(ledger));
   CHECK(json["rungs"][0]["high"].is_null());
   CHECK(json["rungs"][0]["name"].is_string());
 }

@@ -1,4 +1,5 @@
 #include "unstarve/observe/machine.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <limits>
@@ -137,7 +138,7 @@ TEST_CASE("machine facts are shown as text and as JSON", "[machine]") {
   CHECK(shown("accelerator") == std::vector<std::string>{"AMD at 0000:19:00.0, NUMA node 0, no driver",
                                                          "0x1f3f at 0000:5a:00.0, driver accel",
                                                          "NVIDIA at 0000:9b:00.0, NUMA node 1, driver nvidia"});
-  const auto json = nlohmann::json::parse(to_json(facts));
+  const auto json = parse_json(to_json(facts));
   CHECK(json["nodes"] == nlohmann::json{0});
   CHECK(json["accelerators"][1]["numa_node"].is_null());
   CHECK(json["accelerators"][2]["address"] == "0000:9b:00.0");

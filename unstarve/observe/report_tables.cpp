@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
 
@@ -203,11 +204,11 @@ std::string stage_table(const Profile* before, const Profile* after, const std::
 std::string report_island(const Report& report) {
   using nlohmann::json;
   const auto profile_json = [](const std::optional<Profile>& profile) {
-    return profile ? json::parse(to_json(*profile)) : json();
+    return profile ? parse_json(to_json(*profile)) : json();
   };
   json sections = json::array();
   for (const ReportSection& section : report.sections) {
-    sections.push_back({{"ledger", json::parse(to_json(section.ledger))},
+    sections.push_back({{"ledger", parse_json(to_json(section.ledger))},
                         {"before", profile_json(section.before)},
                         {"after", profile_json(section.after)}});
   }
@@ -223,7 +224,7 @@ std::string report_island(const Report& report) {
                     {"curves", islands(&CurveSection::charts)},
                     {"timelines", islands(&CurveSection::timelines)},
                     {"flames", islands(&CurveSection::flames)}};
-  return island.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(island);
 }
 
 }  // namespace unstarve

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/observe/html.h"
 #include "unstarve/observe/report_assets.h"
 #include "unstarve/observe/report_tables.h"
@@ -135,14 +136,14 @@ TEST_CASE("escaping keeps the text and cannot end an attribute, element or scrip
         "b");
   const std::string island = escape_json_island(R"({"name":"</script><!--"})");
   CHECK(island.find('<') == std::string::npos);
-  CHECK(nlohmann::json::parse(island)["name"] == "</script><!--");
+  CHECK(parse_json(island)["name"] == "</script><!--");
 }
 
 TEST_CASE("the charts show the figures of the ledger", "[report]") {
   Report report = report_of_one();
   report.sections[0].ledger.entries[1].ratio.high = std::numeric_limits<double>::infinity();
   report.sections[0].after = Profile{};
-  const auto island = nlohmann::json::parse(report_island(report));
+  const auto island = parse_json(report_island(report));
   REQUIRE(island["sections"].size() == 1);
   const auto& section = island["sections"][0];
   CHECK(section["ledger"]["rungs"][1]["samples_per_s"] == 395.0);

@@ -1,4 +1,5 @@
 #include "unstarve/observe/timeline.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -17,7 +18,7 @@ TEST_CASE("a timeline counts nested and overlapping events of a lane once") {
   timeline.spans = {
       {0, 0, 0, 0, 0.004}, {0, 0, 0, 0.001, 0.001}, {0, 0, 0, 0.003, 0.002}, {1, 1, 1, 0.0020000001, 0.001}};
   CHECK(in_words(timeline) == "Steps: 10 ms. main thread: events in 5 ms. device 0: events in 1 ms.");
-  CHECK(island_of(timeline)["spans"][3].dump() == "[1,1,1,0.002,0.001]");
+  CHECK(json_text(island_of(timeline)["spans"][3]) == "[1,1,1,0.002,0.001]");
 
   Report report;
   report.curves.resize(1);

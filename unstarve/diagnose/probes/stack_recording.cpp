@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 
 namespace unstarve {
@@ -136,7 +137,7 @@ std::vector<double> weights_of(const std::vector<std::vector<int>>& samples, con
 
 StackRecording parse_stack_recording(const std::string& text, int process) {
   try {
-    const Json json = Json::parse(text);
+    const Json json = parse_json(text);
     StackRecording recording;
     for (const Json& frame : json.at("shared").at("frames")) recording.lines.push_back(code_line(frame));
     std::vector<bool> processes;

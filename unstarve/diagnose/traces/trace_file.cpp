@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/diagnose/profile/json_problem.h"
 #include "unstarve/diagnose/traces/kineto.h"
@@ -58,9 +59,9 @@ RunProfile read_watch(TraceBytes& bytes) {
   }
   std::string profile;
   try {
-    const nlohmann::json json = nlohmann::json::parse(text);
+    const nlohmann::json json = parse_json(text);
     const nlohmann::json& part = json.contains("profile") ? json.at("profile") : json;
-    profile = part.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    profile = json_text(part);
   } catch (const nlohmann::json::parse_error& error) {
     if (error.byte <= text.size()) throw not_whole(bytes.name(), json_problem(error.what()));
     throw not_whole(bytes.name(), fmt::format("JSON that ends after {} bytes, before it is complete", text.size()));

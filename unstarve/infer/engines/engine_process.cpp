@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "unstarve/core/json.h"
 #include "unstarve/core/process/child_process.h"
 #include "unstarve/core/process/line_pipe.h"
 #include "unstarve/infer/engines/engine_memory.h"
@@ -77,7 +78,7 @@ struct EngineProcess::State {
   }
 
   void send(const EngineJson& request) {
-    if (!lines->write(request.dump(-1, ' ', false, EngineJson::error_handler_t::replace))) ended();
+    if (!lines->write(json_text(request))) ended();
   }
 
   EngineJson receive() {
@@ -85,7 +86,7 @@ struct EngineProcess::State {
     if (!lines->read(line)) ended();
     EngineJson answer;
     try {
-      answer = EngineJson::parse(line);
+      answer = parse_json(line);
     } catch (const EngineJson::exception& error) {
       throw Error(ErrorKind::kInternal,
                   fmt::format("engine {}: found {}; expected a response in JSON", name, error.what()));
@@ -118,7 +119,7 @@ struct EngineProcess::State {
     } catch (const EngineJson::exception& error) {
       throw Error(ErrorKind::kInternal, fmt::format("engine {}: found {} in {}; expected the response of "
                                                     "engine_process.h",
-                                                    name, error.what(), answer.dump().substr(0, 200)));
+                                                    name, error.what(), json_text(answer).substr(0, 200)));
     }
   }
 };
@@ -183,7 +184,7 @@ std::span<const float> EngineProcess::wait(int request) {
     const auto done = answer.find("done");
     if (done == answer.end() || !done->is_number_unsigned() || done->get<std::size_t>() >= state_->done.size())
       throw Error(ErrorKind::kInternal, fmt::format("engine {}: found {}; expected the number of a request",
-                                                    state_->name, answer.dump().substr(0, 200)));
+                                                    state_->name, json_text(answer).substr(0, 200)));
     state_->done[done->get<std::size_t>()] = true;
   }
   return state_->memory->output(request);

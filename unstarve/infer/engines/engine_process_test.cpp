@@ -1,6 +1,7 @@
 // Engines that are shell scripts; tests/python/infer has the real ones.
 
 #include "unstarve/infer/engines/engine_process.h"
+#include "unstarve/core/json.h"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -124,7 +125,7 @@ TEST_CASE("the server answers requests it cannot serve with errors, and ends wit
     const auto answer = [&](const std::string& request) {
       REQUIRE(lines.write(request));
       REQUIRE(lines.read(line));
-      return nlohmann::json::parse(line);
+      return parse_json(line);
     };
     CHECK(answer(R"({"load": "m.onnx"})")["error"] ==
           R"(serve engine: found "toaster"; expected openvino or libtorch)");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "unstarve/core/json.h"
 #include "unstarve/core/process/line_pipe.h"
 #include "unstarve/infer/engines/engine_memory.h"
 #include "unstarve/infer/engines/engine_process.h"
@@ -36,7 +37,7 @@ class EngineServer {
   }
   bool write(const ServerJson& answer) {
     const std::lock_guard lock(mutex_);
-    return lines_.write(answer.dump(-1, ' ', false, ServerJson::error_handler_t::replace));
+    return lines_.write(json_text(answer));
   }
 
  private:
@@ -100,7 +101,7 @@ int serve_engine(const std::string& engine, int in, int out) {
   while (lines.read(line)) {
     bool read = true;
     try {
-      read = server.answer(ServerJson::parse(line));
+      read = server.answer(parse_json(line));
     } catch (const Error& error) {
       read = server.write(json_of(error));
     } catch (const std::exception& error) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "unstarve/core/json.h"
 #include "unstarve/core/version.h"
 #include "unstarve/jobs/common/json.h"
 
@@ -256,9 +257,9 @@ std::string url_of(const std::string& path) {
 }
 
 std::string trace_document(Json events, const std::string& command) {
-  return dump(Json{{"traceEvents", std::move(events)},
-                   {"displayTimeUnit", "ms"},
-                   {"otherData", {{"version", std::string("unstarve ") + kVersion}, {"command", command}}}}) +
+  return json_text(Json{{"traceEvents", std::move(events)},
+                        {"displayTimeUnit", "ms"},
+                        {"otherData", {{"version", std::string("unstarve ") + kVersion}, {"command", command}}}}) +
          "\n";
 }
 

@@ -1,4 +1,5 @@
 #include "unstarve/jobs/common/chrome_trace.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -45,7 +46,7 @@ TEST_CASE("a watched run has steps at its end, counters and lifetimes, in micros
   profile.processes.resize(2);
   profile.processes[0] = {.pid = 7, .name = "python", .begin_s = 1, .end_s = 3.5};
   const std::vector<RunFinding> findings{{"few-workers", "the loader has one worker", "e", "c", 0.5, 2}};
-  const Json trace = Json::parse(chrome_trace(profile, findings));
+  const Json trace = parse_ordered_json(chrome_trace(profile, findings));
   CHECK(phases(trace) == std::map<std::string, int>{{"C", 8}, {"M", 10}, {"X", 3}, {"i", 1}});
   const Json* const step = find(trace, "step 7");
   REQUIRE(step != nullptr);
@@ -64,7 +65,7 @@ TEST_CASE("a watched run has steps at its end, counters and lifetimes, in micros
   }
   CHECK(lifetimes == 1);
   check_nesting(trace);
-  CHECK(phases(Json::parse(chrome_trace(RunProfile{}, {})))["X"] == 0);
+  CHECK(phases(parse_ordered_json(chrome_trace(RunProfile{}, {})))["X"] == 0);
 }
 
 TEST_CASE("states of threads are at their time since the begin of watching") {
@@ -77,7 +78,7 @@ TEST_CASE("states of threads are at their time since the begin of watching") {
                            {0, 0.1},
                            {"main 1 python", "worker 2 python"},
                            {{0, ThreadState::kRunning, 0, 0.3}, {1, ThreadState::kPipe, 0.1, 0.05}}};
-  const Json trace = Json::parse(chrome_trace(profile, {}));
+  const Json trace = parse_ordered_json(chrome_trace(profile, {}));
   check_nesting(trace);
   CHECK(phases(trace)["X"] == 4);
   CHECK(find(trace, "step 2")->at("ts") == 3.1e6);
@@ -101,7 +102,7 @@ TEST_CASE("events that overlap without nesting get a further track") {
   window.spans = {{0, 0, StepActivity::kOperator, 0, 0.008},       {0, 1, StepActivity::kOperator, 0.001, 0.002},
                   {0, 1, StepActivity::kLoader, 0.009, 0.002},     {1, 0, StepActivity::kKernel, 0.001, 0.002},
                   {1, 1, StepActivity::kKernel, 0.002, 0.0020005}, {1, 1, StepActivity::kCopy, 0.005, 0.001}};
-  const Json trace = Json::parse(chrome_trace(profile, {}));
+  const Json trace = parse_ordered_json(chrome_trace(profile, {}));
   check_nesting(trace);
   CHECK(phases(trace)["X"] == 2 + 2 + 6);
   CHECK(phases(trace)["C"] == 2);
@@ -120,7 +121,7 @@ TEST_CASE("events that overlap without nesting get a further track") {
   // Of a file that was written by hand.
   window.lanes[1] = "device x";
   profile.timeline.main = {1, 2, 3};
-  CHECK(phases(Json::parse(chrome_trace(profile, {})))["X"] == 10);
+  CHECK(phases(parse_ordered_json(chrome_trace(profile, {})))["X"] == 10);
 }
 
 TEST_CASE("the link to a trace is relative to the page, and escaped") {

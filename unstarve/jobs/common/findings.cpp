@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/diagnose/rules/summary.h"
 
 namespace unstarve {
@@ -55,8 +56,8 @@ std::string diagnosis_to_json(const std::string& verdict, std::span<const RunFin
   const Json json{{"verdict", verdict},
                   {"findings", std::move(list)},
                   {"sufficient_machine", std::move(machine)},
-                  {"profile", Json::parse(to_json(profile))}};
-  return json.dump(1, ' ', false, Json::error_handler_t::replace);
+                  {"profile", parse_ordered_json(to_json(profile))}};
+  return json_text(json, 1);
 }
 
 }  // namespace unstarve

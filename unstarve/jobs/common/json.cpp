@@ -62,6 +62,4 @@ void JsonReader::each(const char* key, const std::function<void(const Json&, con
   for (const Json& element : list(key)) visit(element, fmt::format("{}.{}[{}]", where_, key, index++));
 }
 
-std::string dump(const Json& json, int indent) { return json.dump(indent, ' ', false, Json::error_handler_t::replace); }
-
 }  // namespace unstarve

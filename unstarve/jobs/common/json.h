@@ -46,7 +46,4 @@ class JsonReader {
   std::string where_;
 };
 
-// JSON must be UTF-8, but file names need not be: invalid bytes become U+FFFD. `indent` -1: one line.
-[[nodiscard]] std::string dump(const Json& json, int indent = -1);
-
 }  // namespace unstarve

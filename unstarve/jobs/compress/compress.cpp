@@ -9,6 +9,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/compare_engines.h"
 #include "unstarve/infer/engines/engine_table.h"
@@ -186,7 +187,7 @@ std::string settings_text(Trial& trial, const CompressOptions& options, const En
                   {"image_size", trial.image_size()},
                   {"mean", normalisation.mean},
                   {"std", normalisation.std}};
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 // Writes all files of the output folder.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/compress/compress.h"
@@ -150,7 +151,7 @@ std::string to_json(const CompressResult& r) {
                     {"failure", r.reference.speed ? Json() : Json(r.reference.failure)}}},
                   {"portability", json_of(r.portability)},
                   {"out", r.out.string()}};
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 }  // namespace unstarve

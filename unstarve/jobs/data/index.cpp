@@ -9,6 +9,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/jobs/common/json.h"
@@ -175,7 +176,7 @@ std::string to_json(const IndexResult& result) {
                      {"bytes_indexed", result.bytes_indexed},
                      {"bytes_read", result.bytes_read},
                      {"seconds", result.seconds}};
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 std::string to_text(const IndexResult& result) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/data/pack.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
@@ -77,7 +78,7 @@ TEST_CASE("the first epoch uses the new indexes") {
   const IndexResult again = run_index(photos.spec());
   CHECK(again.built == 0);
   CHECK(again.existing == kImages);
-  CHECK(nlohmann::json::parse(to_json(again))["existing"] == kImages);
+  CHECK(parse_json(to_json(again))["existing"] == kImages);
   CHECK_THAT(to_text(first), Contains("built      40, "));
 }
 

@@ -10,6 +10,7 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/ordered_work.h"
@@ -234,7 +235,7 @@ std::string to_json(const InspectResult& result) {
     json["corrupt"].push_back({{"id", record.id}, {"location", to_string(record.location)}, {"reason", record.reason}});
   }
   json["notes"] = result.notes;
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 std::string to_text(const InspectResult& result, std::size_t corrupt_shown) {

@@ -8,6 +8,7 @@
 #include "unstarve/codecs/common/encode.h"
 #include "unstarve/codecs/testing/jpeg_bomb.h"
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/formats/synthetic/synthetic_image.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/tar_text.h"
@@ -146,7 +147,7 @@ TEST_CASE("the JSON contains the documented keys") {
   TemporaryFolder folder;
   fill_folder(folder);
   folder.write("set/dog/6_\xFF.jpg", "not UTF-8");
-  const auto json = nlohmann::json::parse(to_json(inspect(folder.str("set"))));
+  const auto json = parse_json(to_json(inspect(folder.str("set"))));
   CHECK(json["format"] == "image folder");
   CHECK(json["samples"] == 10);
   CHECK(json["classes"] == 2);
@@ -157,7 +158,7 @@ TEST_CASE("the JSON contains the documented keys") {
   CHECK(json["corrupt"][0]["id"] == 2);
 
   folder.write("bad/x/1.jpg", "x");
-  const auto nothing = nlohmann::json::parse(to_json(inspect(folder.str("bad"))));
+  const auto nothing = parse_json(to_json(inspect(folder.str("bad"))));
   CHECK(nothing["sizes"]["median"].is_null());
   CHECK(nothing["corrupt"].size() == 1);
 }

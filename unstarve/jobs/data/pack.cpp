@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/core/thread_pool.h"
@@ -82,13 +83,13 @@ std::string options_json(const PackOptions& options, const PackPlan& plan) {
                     {"source_split", options.source_split},
                     {"exclude", plan.excluded()}};
   if (options.scan_index) options_text["scan_index"] = true;
-  return options_text.dump();
+  return json_text(options_text);
 }
 
 std::string source_json(const Dataset& data, const PackPlan& plan) {
-  return Json{
-      {"format", data.format()}, {"records", data.size()}, {"fingerprint", fmt::format("{:016x}", plan.fingerprint())}}
-      .dump();
+  return json_text(Json{{"format", data.format()},
+                        {"records", data.size()},
+                        {"fingerprint", fmt::format("{:016x}", plan.fingerprint())}});
 }
 
 // A packed or skipped record, passed from a worker to the writer.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/data/pack.h"
 #include "unstarve/observe/format.h"
@@ -48,7 +49,7 @@ std::string to_json(const PackResult& result, const std::filesystem::path& folde
                {"seconds", result.seconds}};
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(entry.shard.file);
   for (const QuarantineEntry& record : all_skipped(manifest)) json["skipped"].push_back(to_json(record));
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 std::string to_text(const PackResult& result, const std::filesystem::path& folder) {

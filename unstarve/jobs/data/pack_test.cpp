@@ -11,6 +11,7 @@
 #include "unstarve/codecs/testing/jpeg_bomb.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/data/verify.h"
 #include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/jobs/pack/pack_plan.h"
@@ -327,7 +328,7 @@ TEST_CASE("a damaged record fails the pack or is skipped and listed; finished sh
   CHECK(run_verify(folder.path() / "dst").ok());
 
   // The list of skipped records is valid for --exclude.
-  folder.write("list", to_json(skipped[0]).dump() + "\n");
+  folder.write("list", json_text(to_json(skipped[0])) + "\n");
   options.skip_damaged = false;
   options.exclude = folder.path() / "list";
   const PackResult without = run_pack(folder.str("src"), folder.path() / "without", options);
@@ -361,7 +362,7 @@ TEST_CASE("records of shards are excluded by file and offset, however the path i
                                   folder.str("./src/../tar/") + fs::path(location.file).filename().string(),
                                   fs::path(location.file).filename().string()}) {
     CAPTURE(file);
-    folder.write("list", "\n" + nlohmann::json{{"file", file}, {"offset", *location.offset}}.dump() +
+    folder.write("list", "\n" + json_text(nlohmann::json{{"file", file}, {"offset", *location.offset}}) +
                              "\n{\"file\":\"other\"}\n");
     const std::string out = "out" + std::to_string(number++);
     const PackResult result = run_pack(folder.str("tar"), folder.path() / out, options);

@@ -9,6 +9,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/jobs/prepare/download.h"
@@ -66,10 +67,10 @@ std::string plan_of(const CatalogueEntry& entry, const PrepareOptions& options) 
   CatalogueEntry facts = entry;
   facts.archives = requested_archives(entry, options.only);
   Json plan = {{"unstarve_prepare", 1},
-               {"dataset", Json::parse(to_json(std::vector{facts}))["datasets"][0]},
+               {"dataset", parse_ordered_json(to_json(std::vector{facts}))["datasets"][0]},
                {"only", options.only}};
   if (options.pack) plan["pack"] = plan_of_pack(*options.pack);
-  return plan.dump(1) + "\n";
+  return json_text(plan, 1) + "\n";
 }
 
 // Calls `progress` about ten times a second.
@@ -198,8 +199,8 @@ class Preparation {
     }
     Json made;
     try {
-      made = Json::parse(read_text_file(file));
-      if (made.at("plan").dump(1) + "\n" != plan) {
+      made = parse_ordered_json(read_text_file(file));
+      if (json_text(made.at("plan"), 1) + "\n" != plan) {
         throw Error(ErrorKind::kArgument, "prepare: " + out_.string() +
                                               " contains another dataset or one prepared with "
                                               "other options; use another --out or remove it");
@@ -232,7 +233,8 @@ class Preparation {
                         {"unlabelled", split.unlabelled},
                         {"open", below == "." ? "" : below}});
     }
-    return Json{{"plan", Json::parse(plan)}, {"classes", result_.classes}, {"splits", splits}}.dump(1) + "\n";
+    return json_text(Json{{"plan", parse_ordered_json(plan)}, {"classes", result_.classes}, {"splits", splits}}, 1) +
+           "\n";
   }
 
   void take_archive(const PrepareFolder& work, std::size_t index) {
@@ -363,13 +365,13 @@ std::string to_json(const PrepareResult& result) {
                         {"resumed_from", archive.resumed_from},
                         {"files", archive.files}});
   }
-  return dump({{"name", result.name},
-               {"path", result.path},
-               {"classes", result.classes},
-               {"splits", splits},
-               {"archives", archives},
-               {"packed", result.packed},
-               {"already_there", result.already_there}});
+  return json_text(Json{{"name", result.name},
+                        {"path", result.path},
+                        {"classes", result.classes},
+                        {"splits", splits},
+                        {"archives", archives},
+                        {"packed", result.packed},
+                        {"already_there", result.already_there}});
 }
 
 std::string to_text(const PrepareResult& result) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/data/inspect.h"
 #include "unstarve/jobs/pack/pack_keys.h"
 #include "unstarve/pipeline/executor/loader.h"
@@ -34,7 +35,7 @@ TEST_CASE("pack leaves out the records of a quarantine list") {
   CHECK_FALSE(excluded.contains({.file = photos + "/cat/2.jpg"}, keys));
 
   const std::string lines = quarantine_lines(bad);
-  const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
+  const auto first = parse_json(lines.substr(0, lines.find('\n')));
   CHECK(first == nlohmann::json{{"file", photos + "/cat/1.jpg"}, {"offset", 0}, {"reason", bad[0].reason}});
   CHECK(quarantine_lines(std::vector<BadSample>{}).empty());
 
@@ -52,9 +53,9 @@ TEST_CASE("a name that is not UTF-8 survives writing and reading a quarantine li
   const auto list = folder.path() / "bad.jsonl";
   write_quarantine(list, bad);
   const std::string lines = quarantine_lines(bad);
-  const auto first = nlohmann::json::parse(lines.substr(0, lines.find('\n')));
+  const auto first = parse_json(lines.substr(0, lines.find('\n')));
   CHECK(first["file"] == photos + "/caf\xef\xbf\xbd/1.jpg");
-  CHECK_FALSE(nlohmann::json::parse(lines.substr(lines.find('\n') + 1)).contains("file_bytes"));
+  CHECK_FALSE(parse_json(lines.substr(lines.find('\n') + 1)).contains("file_bytes"));
   const PackKeys keys(photos);
   const ExcludeList excluded(list, keys);
   for (const BadSample& sample : bad) CHECK(excluded.contains(sample.location, keys));

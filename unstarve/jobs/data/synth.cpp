@@ -16,6 +16,7 @@
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/core/random.h"
 #include "unstarve/jobs/common/local_folder.h"
@@ -85,8 +86,8 @@ std::string difference(const nlohmann::json& found, const nlohmann::json& expect
   for (const auto& [key, value] : expected.items()) {
     const nlohmann::json other = found.value(key, nlohmann::json());
     if (other == value) continue;
-    of_found += fmt::format("{}{} {}", of_found.empty() ? "" : ", ", key, other.dump());
-    of_expected += fmt::format("{}{} {}", of_expected.empty() ? "" : ", ", key, value.dump());
+    of_found += fmt::format("{}{} {}", of_found.empty() ? "" : ", ", key, json_text(other));
+    of_expected += fmt::format("{}{} {}", of_expected.empty() ? "" : ", ", key, json_text(value));
   }
   return fmt::format("found {}; expected {}", of_found, of_expected);
 }
@@ -216,7 +217,7 @@ bool holds_same(const fs::path& folder, const nlohmann::json& marker) {
   if (!fs::exists(folder / kSynthMarker)) {
     throw Error(ErrorKind::kArgument, "synth: " + folder.string() + " is not empty; use a new or empty folder");
   }
-  const nlohmann::json found = nlohmann::json::parse(read_text_file(folder / kSynthMarker), nullptr, false);
+  const nlohmann::json found = try_parse_json(read_text_file(folder / kSynthMarker));
   if (found == marker) return true;
   if (!found.is_object())
     throw input_error("synth: {} is damaged; expected a description of the dataset", (folder / kSynthMarker).string());
@@ -240,7 +241,7 @@ SynthResult run_synth(const fs::path& given, const SynthOptions& options, const 
     return result;
   }
 
-  PartialFolder partial(folder, marker.dump(2) + "\n");
+  PartialFolder partial(folder, json_text(marker, 2) + "\n");
   std::vector<SynthChunk> chunks;
   for (const Part& part : parts_of(options, partial.path())) {
     for (int label = 0; label < options.classes; ++label)

@@ -11,6 +11,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
@@ -183,7 +184,7 @@ std::string to_json(const VerifyResult& result, const fs::path& folder) {
                {"records", manifest.records()},   {"bytes", manifest.bytes()}, {"shards", manifest.shards.size()},
                {"splits", splits_json(manifest)}, {"wrong", Json::array()}};
   for (const WrongFile& file : result.wrong) json["wrong"].push_back({{"file", file.file}, {"reason", file.reason}});
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 std::string to_text(const VerifyResult& result, const fs::path& folder) {

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/data/pack.h"
 #include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -39,7 +40,7 @@ TEST_CASE("an unchanged pack is correct") {
   CHECK(result.ok());
   CHECK(result.manifest.records() == 60);
   CHECK(result.manifest.shards.size() > 3);
-  const auto json = nlohmann::json::parse(to_json(result, dst));
+  const auto json = parse_json(to_json(result, dst));
   CHECK(json["ok"] == true);
   CHECK(json["records"] == 60);
   CHECK(json["wrong"].empty());

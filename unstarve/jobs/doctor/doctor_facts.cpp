@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/process/child_process.h"
 
 namespace unstarve {
@@ -53,7 +54,7 @@ PythonFacts read_python_facts(const std::filesystem::path& interpreter) {
   } catch (const Error&) {  // there is no such program
     return {};
   }
-  const auto json = nlohmann::json::parse(last_line, nullptr, false);
+  const auto json = try_parse_json(last_line);
   if (!json.is_object()) return {};
   PythonFacts facts;
   facts.interpreter = json.value("interpreter", "");

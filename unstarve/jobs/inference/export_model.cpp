@@ -11,6 +11,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/infer/engines/choose_engine.h"
 #include "unstarve/infer/graph/verify.h"
 #include "unstarve/infer/int8/quantise.h"
@@ -246,7 +247,7 @@ std::string to_json(const ExportResult& result) {
                      {"file_bytes", result.file_bytes},
                      {"pruning", result.pruned ? to_json(*result.pruned) : Json()},
                      {"int8", json_of(result.int8, result.options)}};
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 std::string to_text(const ExportResult& result) {

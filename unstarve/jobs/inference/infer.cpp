@@ -11,6 +11,7 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/device/device.h"
 #include "unstarve/infer/engines/engine_table.h"
@@ -73,7 +74,7 @@ std::string header_of(const InferOptions& options, const PipelineSpec& spec, con
                                       {"last", dataset.location(dataset.size() - 1)},
                                       {"values", values},
                                       {"pipeline", to_yaml(pixels)}};
-  return header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return json_text(header);
 }
 
 std::filesystem::path part_path(const std::filesystem::path& out) { return out.string() + ".part"; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/inference/infer.h"
 
@@ -89,7 +90,7 @@ std::string to_json(const InferResult& r) {
       {"accuracy_top", accuracy(r.correct_top)},
       {"out", r.out.empty() ? Json() : Json(r.out.string())},
       {"left_out", left_out}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json_text(json);
 }
 
 }  // namespace unstarve

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/prepare/digest.h"
 #include "unstarve/storage/dataset/notice.h"
@@ -27,7 +28,7 @@ std::optional<ModelSettings> settings_next_to(const std::filesystem::path& model
   ModelSettings settings;
   settings.file = model.parent_path() / kModelSettingsFile;
   if (std::error_code none; !std::filesystem::is_regular_file(settings.file, none)) return std::nullopt;
-  const Json json = Json::parse(read_text_file(settings.file), nullptr, /*allow_exceptions=*/false);
+  const Json json = try_parse_ordered_json(read_text_file(settings.file));
   // Other programs write files with this name, too.
   if (!json.is_object() || !json.contains("model_sha256")) return std::nullopt;
   const JsonReader reader(json, fmt::format("read '{}'", settings.file.string()));

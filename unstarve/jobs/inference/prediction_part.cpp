@@ -13,6 +13,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_transfer.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/crc.h"
 
 namespace unstarve {
@@ -50,13 +51,13 @@ std::uint64_t size_of_file(int file, const std::string& path) {
 
 // The members of the expected header that the found one has with other values: "model \"a.onnx\", another data".
 std::string differences(const std::string& found, const std::string& expected) {
-  const auto have = nlohmann::ordered_json::parse(found, nullptr, false);
-  const auto want = nlohmann::ordered_json::parse(expected);
+  const auto have = try_parse_ordered_json(found);
+  const auto want = parse_ordered_json(expected);
   std::string text;
   for (const auto& [key, value] : want.items()) {
     const auto other = have.is_object() && have.contains(key) ? have[key] : nlohmann::ordered_json();
     if (other == value) continue;
-    const std::string shown = other.dump();
+    const std::string shown = json_text(other);
     text += (text.empty() ? "" : ", ") + (shown.size() <= kLongestShown ? key + " " + shown : "another " + key);
   }
   return text;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/process/child_process.h"
 #include "unstarve/core/process/line_pipe.h"
 #include "unstarve/jobs/common/json.h"
@@ -87,14 +88,14 @@ class RemoteSubject final : public Subject {
     return {number("steps"), number("samples"), number("wall_ns"), number("wait_ns"), number("nominal_ns")};
   }
   void record() override { (void)ask({{"record", true}}); }
-  Profile profile() override { return profile_from_json(ask({{"profile", true}}).dump()); }
+  Profile profile() override { return profile_from_json(json_text(ask({{"profile", true}}))); }
   [[nodiscard]] const Settings& settings() const override { return settings_; }
   [[nodiscard]] const FirstMeasurements& first() const override { return first_; }
 
  private:
   Json ask(const Json& request) {
     std::string line;
-    if (!lines_->write(dump(request)) || !lines_->read(line)) {
+    if (!lines_->write(json_text(request)) || !lines_->read(line)) {
       const int status = process_->wait();
       throw Error(
           ErrorKind::kInternal,
@@ -108,7 +109,7 @@ class RemoteSubject final : public Subject {
 
   static Json parse_answer(const std::string& line) {
     try {
-      return Json::parse(line);
+      return parse_ordered_json(line);
     } catch (const Json::exception& error) {
       throw Error(ErrorKind::kInternal,
                   fmt::format("measuring in another process: found {}; expected a response in JSON", error.what()));
@@ -139,7 +140,7 @@ class Server {
               {"wait_ns", block.wait_ns},
               {"nominal_ns", block.nominal_ns}};
     }
-    if (request.contains("profile")) return Json::parse(to_json(subject_->profile()));
+    if (request.contains("profile")) return parse_ordered_json(to_json(subject_->profile()));
     if (!request.contains("record")) throw Error(ErrorKind::kArgument, "measure: found an unknown request");
     subject_->record();
     return Json::object();
@@ -168,11 +169,11 @@ int serve_measurements(int in, int out) {
   while (lines.read(line)) {
     Json answer;
     try {
-      answer = server.answer(Json::parse(line));
+      answer = server.answer(parse_ordered_json(line));
     } catch (const std::exception& error) {
       answer = {{"error", error.what()}};
     }
-    if (!lines.write(dump(answer))) return 1;  // the other process has ended
+    if (!lines.write(json_text(answer))) return 1;  // the other process has ended
   }
   return 0;
 }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/open.h"
 
@@ -46,7 +47,7 @@ class Dialogue {
     REQUIRE(::write(out_, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
     std::string answer;
     for (char c = 0; ::read(in_, &c, 1) == 1 && c != '\n';) answer += c;
-    return nlohmann::json::parse(answer);
+    return parse_json(answer);
   }
   int end() {
     ::close(out_);
@@ -62,15 +63,15 @@ class Dialogue {
 
 TEST_CASE("a measuring process answers with blocks and the profile of the recorded steps") {
   Dialogue dialogue;
-  const auto first = dialogue.ask(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}}.dump());
-  INFO(first.dump());
+  const auto first = dialogue.ask(json_text(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}}));
+  INFO(json_text(first));
   REQUIRE(first.at("step_s") > 0);
   CHECK(dialogue.ask(R"({"record": true})").empty());
   const auto block = dialogue.ask(R"({"run": 0, "steps": 3})");
   CHECK(block.at("steps") == 3);
   CHECK(block.at("samples") == 24);
   CHECK(block.at("wall_ns") > 0);
-  const Profile profile = profile_from_json(dialogue.ask(R"({"profile": true})").dump());
+  const Profile profile = profile_from_json(json_text(dialogue.ask(R"({"profile": true})")));
   CHECK(profile.batches == 3);
   CHECK(profile.samples == 24);
   CHECK_FALSE(profile.step.empty());
@@ -83,7 +84,7 @@ TEST_CASE("a measuring process reports errors and continues") {
   CHECK_THAT(error(R"({"run": 1, "steps": 1})"), Catch::Contains("before the settings"));
   CHECK_THAT(error("not JSON"), Catch::Contains("parse error"));
   CHECK_THAT(error(R"({"settings": "unstarve: 9", "device": "cpu"})"), Catch::Contains("version 9"));
-  const auto first = dialogue.ask(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}}.dump());
+  const auto first = dialogue.ask(json_text(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}}));
   CHECK(first.contains("step_s"));
   CHECK_THAT(error(R"({"sing": true})"), Catch::Contains("unknown request"));
   CHECK(dialogue.end() == 0);

@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/index/packed_shards.h"
@@ -20,14 +21,14 @@ constexpr const char* kPlanName = "plan.json";
 Json plan_json(const PackManifest& plan, std::size_t shards) {
   return {{"unstarve", plan.version},
           {"format", plan.format},
-          {"options", Json::parse(plan.options)},
-          {"source", Json::parse(plan.source)},
+          {"options", parse_ordered_json(plan.options)},
+          {"source", parse_ordered_json(plan.source)},
           {"classes", plan.classes},
           {"splits", plan.split_names},
           {"shards", shards}};
 }
 
-std::string text_of(const Json& json) { return dump(json, 1) + "\n"; }
+std::string text_of(const Json& json) { return json_text(json, 1) + "\n"; }
 
 // Describes the first difference.
 std::string difference(const Json& found, const Json& expected, const std::string& name = "") {
@@ -42,7 +43,7 @@ std::string difference(const Json& found, const Json& expected, const std::strin
     }
   }
   const auto shown = [](const Json& json) {
-    const std::string text = dump(json);
+    const std::string text = json_text(json);
     return text.size() <= 80 ? text : text.substr(0, 80) + "...";
   };
   return name + ": found " + shown(found) + "; expected " + shown(expected);
@@ -103,7 +104,7 @@ void PackFolder::read_manifest() {
   if (!present(path)) return;
   PackManifest found = manifest_from_json(read_text_file(path), path.string());
   // Compares texts after parsing, because serialisation changes text that is not UTF-8.
-  const Json ours = Json::parse(text_of(plan_json(plan_, shard_count_)));
+  const Json ours = parse_ordered_json(text_of(plan_json(plan_, shard_count_)));
   const Json theirs = plan_json(found, found.shards.size());
   if (ours != theirs)
     throw Error(ErrorKind::kArgument, "pack: " + folder_.string() + " contains another pack (" +
@@ -116,8 +117,8 @@ void PackFolder::resume() const {
   make_folders(work_);
   const Json ours = plan_json(plan_, shard_count_);
   if (!present(work_ / kPlanName)) return publish_text(work_ / kPlanName, work_, text_of(ours));
-  const Json found = Json::parse(read_text_file(work_ / kPlanName), nullptr, /*allow_exceptions=*/false);
-  const Json expected = Json::parse(text_of(ours));
+  const Json found = try_parse_ordered_json(read_text_file(work_ / kPlanName));
+  const Json expected = parse_ordered_json(text_of(ours));
   if (found != expected)
     throw Error(ErrorKind::kArgument,
                 "pack: " + folder_.string() + " contains an unfinished pack with other options (" +

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/quarantine_entry.h"
 
@@ -76,9 +77,8 @@ ExcludeList::ExcludeList(const std::filesystem::path& list, const PackKeys& keys
   std::string line;
   for (std::uint64_t number = 1; std::getline(lines, line); ++number) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    const QuarantineEntry entry =
-        quarantine_entry_from_json(nlohmann::ordered_json::parse(line, nullptr, /*allow_exceptions=*/false),
-                                   fmt::format("--exclude {}: line {}", list.string(), number));
+    const QuarantineEntry entry = quarantine_entry_from_json(
+        try_parse_ordered_json(line), fmt::format("--exclude {}: line {}", list.string(), number));
     Listed& listed = files_[keys.relative(entry.file)];
     if (entry.offset) listed.offsets.insert(*entry.offset);
     if (entry.record) listed.records.insert(*entry.record);

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/storage/source/safe_path.h"
 
@@ -54,7 +55,7 @@ ShardEntry entry_of(const JsonReader& reader) {
 }
 
 Json parse(const std::string& text, const std::string& where) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  Json json = try_parse_ordered_json(text);
   if (json.is_discarded())
     throw Error(ErrorKind::kInput, where +
                                        ": invalid JSON, possibly truncated. Without the manifest the shards cannot be "
@@ -106,7 +107,7 @@ std::uint64_t PackManifest::bytes() const {
   return sum;
 }
 
-std::string to_json(const ShardEntry& entry) { return dump(json_of(entry)) + "\n"; }
+std::string to_json(const ShardEntry& entry) { return json_text(json_of(entry)) + "\n"; }
 
 ShardEntry shard_entry_from_json(const std::string& text, const std::string& where) {
   const Json json = parse(text, where);
@@ -125,13 +126,13 @@ std::string to_json(const PackManifest& manifest) {
                {"format", manifest.format},
                {"records", manifest.records()},
                {"bytes", manifest.bytes()},
-               {"options", Json::parse(manifest.options)},
-               {"source", Json::parse(manifest.source)},
+               {"options", parse_ordered_json(manifest.options)},
+               {"source", parse_ordered_json(manifest.source)},
                {"classes", manifest.classes}};
   json["splits"] = splits_json(manifest);
   json["shards"] = Json::array();
   for (const ShardEntry& entry : manifest.shards) json["shards"].push_back(json_of(entry));
-  return dump(json, 1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 PackManifest manifest_from_json(const std::string& text, const std::string& where) {
@@ -140,8 +141,8 @@ PackManifest manifest_from_json(const std::string& text, const std::string& wher
   PackManifest manifest;
   manifest.version = reader.text("unstarve");
   manifest.format = reader.text("format");
-  manifest.options = reader.at("options").dump();
-  manifest.source = reader.at("source").dump();
+  manifest.options = json_text(reader.at("options"));
+  manifest.source = json_text(reader.at("source"));
   for (const Json& name : reader.list("classes")) {
     if (!name.is_string()) reader.reject("\"classes\": a name is not a string");
     manifest.classes.push_back(name.get<std::string>());

@@ -10,6 +10,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/source/safe_path.h"
@@ -219,7 +220,7 @@ std::vector<CatalogueEntry> known_datasets() { return parse_catalogue(kKnownData
 std::vector<CatalogueEntry> parse_catalogue(std::string_view json, const std::string& file) {
   Json document;
   try {
-    document = Json::parse(json);
+    document = parse_ordered_json(json);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorKind::kInput, "catalogue " + file + ": " + error.what());
   }
@@ -236,7 +237,7 @@ std::vector<CatalogueEntry> parse_catalogue(std::string_view json, const std::st
 std::string to_json(const std::vector<CatalogueEntry>& catalogue) {
   Json datasets = Json::array();
   for (const CatalogueEntry& entry : catalogue) datasets.push_back(entry_to(entry));
-  return Json{{"unstarve_catalogue", 1}, {"datasets", datasets}}.dump();
+  return json_text(Json{{"unstarve_catalogue", 1}, {"datasets", datasets}});
 }
 
 std::string to_text(const std::vector<CatalogueEntry>& catalogue) {

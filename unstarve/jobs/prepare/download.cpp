@@ -14,6 +14,7 @@
 #include "unstarve/core/file.h"
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/file_transfer.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/local_folder.h"
 #include "unstarve/storage/remote/remote.h"
 
@@ -42,7 +43,8 @@ RemoteOptions download_options() {
 // The identity of the object as text.
 std::string identity_of(const ByteSource& source) {
   const SourceStamp stamp = source.stamp();
-  return nlohmann::ordered_json{{"url", source.name()}, {"bytes", stamp.bytes}, {"version", stamp.changed_ns}}.dump() +
+  return json_text(
+             nlohmann::ordered_json{{"url", source.name()}, {"bytes", stamp.bytes}, {"version", stamp.changed_ns}}) +
          "\n";
 }
 

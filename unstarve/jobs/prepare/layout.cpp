@@ -5,6 +5,7 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/common/json.h"
 
 namespace unstarve {
@@ -32,7 +33,7 @@ void ManifestText::add(const std::string& path, const std::string& split, const 
   } else {
     ++unlabelled_of[split];
   }
-  (labels.empty() ? unlabelled_ : labelled_) += dump(row) + "\n";
+  (labels.empty() ? unlabelled_ : labelled_) += json_text(row) + "\n";
 }
 
 void ManifestText::write(const std::filesystem::path& folder) const {

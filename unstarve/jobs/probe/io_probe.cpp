@@ -12,9 +12,9 @@
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file_descriptor.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/memory/aligned.h"
 #include "unstarve/core/random.h"
-#include "unstarve/jobs/common/json.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/io/batch_reader.h"
@@ -289,7 +289,7 @@ std::string to_json(const IoResult& result) {
                             {"reads_per_s", row.reads_per_s},
                             {"bytes_per_s", row.bytes_per_s}});
   }
-  return dump(json, 2);
+  return json_text(json, 2);
 }
 
 std::string to_text(const IoResult& result) {

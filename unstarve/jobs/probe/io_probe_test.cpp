@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
 namespace unstarve {
@@ -24,7 +25,7 @@ TEST_CASE("the I/O probe reads a folder, a file and a glob, and reports all rate
       CHECK(row.bytes_per_s > 0);
       CHECK(row.bytes_per_s <= row.reads_per_s * static_cast<double>(row.bytes) * 1.001);
     }
-    const auto json = nlohmann::json::parse(to_json(result));
+    const auto json = parse_json(to_json(result));
     CHECK(json["rows"].size() == result.rows.size());
     CHECK(to_text(result).find("page cache") != std::string::npos);
   }

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/host/host_settings.h"
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/pipeline/spec/spec_document.h"
@@ -106,7 +107,7 @@ SchemaJson described(SchemaJson schema, const char* description) {
 std::string settings_schema() {
   SchemaJson names = SchemaJson::array();
   for (const Recipe& recipe : recipes()) names.push_back(std::string(recipe.name));
-  SchemaJson pipeline = SchemaJson::parse(spec_schema());
+  SchemaJson pipeline = parse_ordered_json(spec_schema());
   pipeline.erase("$schema");
   pipeline.erase("title");
   const Settings defaults;
@@ -125,7 +126,7 @@ std::string settings_schema() {
   SchemaJson schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "unstarve settings"}};
   schema.update(mapping(std::move(properties)));
   schema["required"] = {"unstarve"};
-  return schema.dump(2) + "\n";
+  return json_text(schema, 2) + "\n";
 }
 
 }  // namespace unstarve

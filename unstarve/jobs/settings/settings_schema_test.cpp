@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/train/settings_fields.h"
 
@@ -48,7 +49,7 @@ TestJson file_with(const std::string& path, const TestJson& value) {
 // JSON is valid YAML.
 std::string error_of(const TestJson& file) {
   try {
-    (void)settings_from_yaml(file.dump(), "f");
+    (void)settings_from_yaml(json_text(file), "f");
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -61,7 +62,7 @@ bool depends(const std::string& path) {
 }
 
 TEST_CASE("the schema of settings has every key that is written, and no other") {
-  const TestJson schema = TestJson::parse(settings_schema());
+  const TestJson schema = parse_json(settings_schema());
   std::set<std::string> described, written{"unstarve", "recipe"};
   visit_keys(schema, "", [&](const std::string& path, const TestJson& value) {
     CAPTURE(path);
@@ -83,7 +84,7 @@ TEST_CASE("the schema of settings has every key that is written, and no other") 
 }
 
 TEST_CASE("mappings of the schema of settings accept no other keys, as the reader") {
-  const TestJson schema = TestJson::parse(settings_schema());
+  const TestJson schema = parse_json(settings_schema());
   std::vector<std::string> mappings{""};
   for (const char* const section : {"train", "host"}) {
     mappings.emplace_back(section);
@@ -105,7 +106,7 @@ TEST_CASE("mappings of the schema of settings accept no other keys, as the reade
 }
 
 TEST_CASE("the reader accepts what the schema of settings accepts, and no value beyond") {
-  const TestJson schema = TestJson::parse(settings_schema());
+  const TestJson schema = parse_json(settings_schema());
   int bounds = 0;
   visit_keys(schema, "", [&](const std::string& path, const TestJson& value) {
     if (path.starts_with("pipeline") || path == "unstarve") return;

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
+
 namespace unstarve {
 namespace {
 
@@ -26,7 +28,7 @@ void add_step(const TracedStep& step, nlohmann::json& events) {
 std::string step_trace(std::span<const TracedStep> steps) {
   nlohmann::json events = nlohmann::json::array();
   for (const TracedStep& step : steps) add_step(step, events);
-  return nlohmann::json{{"traceEvents", events}}.dump();
+  return json_text(nlohmann::json{{"traceEvents", events}});
 }
 
 }  // namespace unstarve

@@ -1,4 +1,5 @@
 #include "unstarve/jobs/training/step_trace.h"
+#include "unstarve/core/json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -14,7 +15,7 @@ TEST_CASE("steps of a trace are spans of the loop and of the exchange") {
   step.wait_s = 0.25;
   step.step_s = 0.5;
   step.spans = {{"forward", false, 0, 10}, {"exchange bucket 0", true, 4, 6}};
-  const nlohmann::json trace = nlohmann::json::parse(step_trace(std::vector{step, TracedStep{}}));
+  const nlohmann::json trace = parse_json(step_trace(std::vector{step, TracedStep{}}));
   const nlohmann::json& events = trace.at("traceEvents");
   REQUIRE(events.size() == 4);
   CHECK(events[0].at("name") == "wait for batch");
@@ -27,7 +28,7 @@ TEST_CASE("steps of a trace are spans of the loop and of the exchange") {
   CHECK(events[2].at("tid") == "exchange");
   CHECK(events[2].at("ts") == 2'504'000);
   CHECK(events[2].at("args").at("step") == 3);
-  CHECK(nlohmann::json::parse(step_trace({})).at("traceEvents").empty());
+  CHECK(parse_json(step_trace({})).at("traceEvents").empty());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/ops/policy/auto_augment_tables.h"
 #include "unstarve/ops/policy/magnitudes.h"
 
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 const json& golden() {
-  static const json all = json::parse(read_text_file("tests/golden/policies.json"));
+  static const json all = parse_json(read_text_file("tests/golden/policies.json"));
   return all;
 }
 

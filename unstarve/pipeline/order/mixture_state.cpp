@@ -8,6 +8,7 @@
 #include <string>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 
 namespace unstarve {
 namespace {
@@ -27,7 +28,8 @@ std::string mixture_digest(std::span<const double> weights) {
 
 std::uint64_t start_of(const Json& entry, std::size_t elements) {
   if (!entry.is_array() || entry.size() != elements || !entry[0].is_number_unsigned())
-    reject_mixture("found {}; expected a list of {} elements that begins with a sample number", entry.dump(), elements);
+    reject_mixture("found {}; expected a list of {} elements that begins with a sample number", json_text(entry),
+                   elements);
   return entry[0].get<std::uint64_t>();
 }
 
@@ -36,11 +38,11 @@ MixtureStretch stored_stretch(const Json& entry) {
   try {
     for (const Json& given : entry[1])
       if (!given.is_number_unsigned())
-        reject_mixture("found {}; expected the number of samples drawn from a source", given.dump());
+        reject_mixture("found {}; expected the number of samples drawn from a source", json_text(given));
     stretch.given = entry[1].get<std::vector<std::uint64_t>>();
     stretch.weights = entry[2].get<std::vector<double>>();
   } catch (const Json::exception&) {
-    reject_mixture("found {}; expected lists of numbers", entry.dump());
+    reject_mixture("found {}; expected lists of numbers", json_text(entry));
   }
   return stretch;
 }
@@ -67,7 +69,7 @@ std::vector<MixtureStretch> digested_stretches(const Json& state, const std::vec
   std::vector<MixtureStretch> stretches;
   for (const Json& entry : state) {
     const std::uint64_t from = start_of(entry, 2);
-    if (!entry[1].is_string()) reject_mixture("found {}; expected the digest of weights", entry[1].dump());
+    if (!entry[1].is_string()) reject_mixture("found {}; expected the digest of weights", json_text(entry[1]));
     MixtureStretch stretch{from, std::vector<std::uint64_t>(weights.size()), find(entry[1].get<std::string>(), from)};
     if (!stretches.empty()) {
       const MixtureStretch& before = stretches.back();
@@ -105,7 +107,7 @@ Json mixture_state(std::span<const MixtureStretch> stretches, std::uint64_t here
 std::vector<MixtureStretch> mixture_from_state(const Json& state, const std::vector<double>& weights,
                                                std::span<const std::vector<double>> earlier, std::uint64_t here) {
   if (!state.is_array() || state.empty() || !state[0].is_array())
-    reject_mixture("found {}; expected a list of stretches of weights", state.dump());
+    reject_mixture("found {}; expected a list of stretches of weights", json_text(state));
   std::vector<MixtureStretch> stretches =
       state[0].size() == 2 ? digested_stretches(state, weights, earlier) : stored_stretches(state);
   const MixtureStretch running = std::move(stretches.back());

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/base64.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/pipeline/order/mixture_state.h"
 #include "unstarve/storage/dataset/data_identity.h"
 
@@ -46,13 +47,13 @@ std::string digest_of(const std::map<std::string, double>& weights) {
 }
 
 Json parse(const std::string& text) {
-  const Json state = Json::parse(text, nullptr, false);
+  const Json state = try_parse_ordered_json(text);
   if (!state.is_object()) reject("found {}; expected the JSON object of a loader's state", text.substr(0, 60));
   return state;
 }
 
 std::string text_of(const Json& state, const char* key) {
-  return state.contains(key) ? state[key].dump() : std::string("nothing");
+  return state.contains(key) ? json_text(state[key]) : std::string("nothing");
 }
 
 std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std::uint64_t max) {
@@ -62,14 +63,14 @@ std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std
   // A negative number is larger than `max` after the conversion.
   const auto value = found->get<std::uint64_t>();
   if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < min || value > max)
-    reject("{}: found {}; expected {} to {}", key, found->dump(), min, max);
+    reject("{}: found {}; expected {} to {}", key, json_text(*found), min, max);
   return value;
 }
 
 std::uint64_t identity(const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reject("data: found {}; expected 16 hexadecimal digits", value.dump().substr(0, 60));
+    reject("data: found {}; expected 16 hexadecimal digits", json_text(value).substr(0, 60));
   return std::stoull(text, nullptr, 16);
 }
 
@@ -169,7 +170,7 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
     if (value != default_settings()[key]) changed[key] = value;
   if (!changed.empty()) state["order"] = std::move(changed);
   if (!stretches.empty()) state["mix"] = mixture_state(stretches, at.epoch * length() + at.offset);
-  return state.dump();
+  return json_text(state);
 }
 
 std::uint64_t RunState::check(const Json& state) const {
@@ -181,13 +182,13 @@ std::uint64_t RunState::check(const Json& state) const {
     reject(
         "found a state of other data, of {} samples; expected this data, of {}. Open the data of the run that saved "
         "the state",
-        found->dump(), records_);
+        json_text(*found), records_);
   }
   (void)integer(state, "samples", 0, length());
   const Json expected = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
   for (const auto& [key, value] : expected.items())
     if (!state.contains(key) || state[key] != value)
-      reject("{} {}, but this loader has {}", key, text_of(state, key.c_str()), value.dump());
+      reject("{} {}, but this loader has {}", key, text_of(state, key.c_str()), json_text(value));
   if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
       reject(
@@ -197,7 +198,7 @@ std::uint64_t RunState::check(const Json& state) const {
   }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
-  if (!given.is_object()) reject("order: found {}; expected settings by name", given.dump());
+  if (!given.is_object()) reject("order: found {}; expected settings by name", json_text(given));
   const Json all = settings();
   for (const auto& [key, value] : all.items()) {
     const Json& theirs = given.contains(key) ? given[key] : default_settings()[key];
@@ -209,7 +210,7 @@ std::uint64_t RunState::check(const Json& state) const {
       bucket_run = theirs[1].get<std::uint64_t>();
       continue;
     }
-    reject("{} {}, but this loader has {}", key, theirs.dump(), value.dump());
+    reject("{} {}, but this loader has {}", key, json_text(theirs), json_text(value));
   }
   return bucket_run;
 }

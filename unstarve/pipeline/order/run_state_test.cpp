@@ -1,4 +1,5 @@
 #include "unstarve/pipeline/order/run_state.h"
+#include "unstarve/core/json.h"
 
 #include <fmt/format.h>
 
@@ -104,7 +105,7 @@ TEST_CASE("gaps of relaxed order are stored as bits, and resuming combines the s
   const RunState single(relaxed, all_samples(40));
   const std::vector<bool> used{false, true, true};
   const std::string text = single.text({{1, 0, 0, {}}, 9, used}, {});
-  CHECK(Json::parse(text)["window"] == "Bg==");
+  CHECK(parse_ordered_json(text)["window"] == "Bg==");
   CHECK(start_of(single, text).at == EpochPosition{1, 0, 9, used});
 
   std::vector<std::string> texts;
@@ -123,9 +124,9 @@ TEST_CASE("a damaged or foreign state is rejected") {
   const RunState run(spec_of(8), all_samples(100));
   const std::string text = run.text({{3, 0, 0, {}}, 24, {}}, {});
   const auto error_of = [&](const auto& change) {
-    Json state = Json::parse(text);
+    Json state = parse_ordered_json(text);
     change(state);
-    return error_message([&] { (void)start_of(run, state.dump()); });
+    return error_message([&] { (void)start_of(run, json_text(state)); });
   };
   CHECK_THAT(error_of([](Json& s) { s["version"] = 2; }), Contains("version 2; expected 1"));
   CHECK_THAT(error_of([](Json& s) { s.erase("version"); }), Contains("found no version; expected the result of"));
@@ -198,26 +199,28 @@ TEST_CASE("a state of many sources requires the earlier weights of its digest") 
   CHECK_THAT(error_message([&] { (void)start_of(many_after.run(), text_of(many)); }),
              Contains("other weights from its sample 0 on") && Contains("earlier_weights"));
   // A state with full weights is accepted for many sources, too.
-  Json old = Json::parse(text_of(many));
+  Json old = parse_ordered_json(text_of(many));
   old["mix"] = Json::array({Json::array({0, std::vector<int>(9), many.set->weights()})});
-  CHECK(start_of(many_after.run(), old.dump()).stretches ==
+  CHECK(start_of(many_after.run(), json_text(old)).stretches ==
         start_of(Mixed(9, other, {plain}).run(), text_of(many)).stretches);
 }
 
 TEST_CASE("a damaged mixture in a state is rejected") {
   const Mixed few(2, plain), many(9, plain, {other});
   const auto error_of = [](const Mixed& mixed, const Json& mix) {
-    Json state = Json::parse(mixed.run().text({{1, 0, 0, {}}, 30, {}}, mixed.run().first_stretches()));
+    Json state = parse_ordered_json(mixed.run().text({{1, 0, 0, {}}, 30, {}}, mixed.run().first_stretches()));
     state["mix"] = mix;
-    return error_message([&] { (void)start_of(mixed.run(), state.dump()); });
+    return error_message([&] { (void)start_of(mixed.run(), json_text(state)); });
   };
   for (const char* const mix :
        {"null", "[]", "7", "[3]", "[[0]]", "[[0, 1, 2, 3]]", "[[0, [0, 0], [1, null]]]", "[[0, [0, -1], [1, 1]]]",
         "[[0, 5, [1, 1]]]", "[[-1, [0, 0], [1, 1]]]", "[[0, [0], [1]]]", "[[0, [0, 0], [-1, 1]]]"}) {
     INFO(mix);
-    CHECK_THAT(error_of(few, Json::parse(mix)), Contains("state: mix") || Contains("weight") || Contains("sources"));
+    CHECK_THAT(error_of(few, parse_ordered_json(mix)),
+               Contains("state: mix") || Contains("weight") || Contains("sources"));
   }
-  const Json entry = Json::parse(many.run().text({{0, 0, 0, {}}, 0, {}}, many.run().first_stretches()))["mix"][0];
+  const Json entry =
+      parse_ordered_json(many.run().text({{0, 0, 0, {}}, 0, {}}, many.run().first_stretches()))["mix"][0];
   CHECK_THAT(error_of(many, Json::array({Json::array({5, entry[1]})})), Contains("begins at sample 5; expected 0"));
   CHECK_THAT(error_of(many, Json::array({entry, Json::array({1, entry[1]})})), Contains("expected a multiple of"));
   CHECK_THAT(error_of(many, Json::array({Json::array({0, 5})})), Contains("expected the digest"));

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/ops/base/parameters.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
@@ -230,7 +231,7 @@ std::string spec_schema() {
   visit_spec(root, PipelineSpec{});
   Json schema = {{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "unstarve pipeline"}};
   schema.update(object(std::move(root.properties)));
-  return schema.dump(2) + "\n";
+  return json_text(schema, 2) + "\n";
 }
 
 }  // namespace unstarve

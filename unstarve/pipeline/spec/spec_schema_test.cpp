@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/random.h"
 #include "unstarve/ops/batch/batch_operation.h"
 #include "unstarve/ops/operations.h"
@@ -26,7 +27,7 @@ using Json = nlohmann::json;
 // The error of reading and checking `spec`; "" if it is valid. JSON is valid YAML.
 std::string error_of(const Json& spec) {
   try {
-    check_spec(pipeline_from_yaml(spec.dump(), "p"));
+    check_spec(pipeline_from_yaml(json_text(spec), "p"));
     return "";
   } catch (const Error& error) {
     return error.what();
@@ -167,7 +168,7 @@ void visit_values(const Json& schema, const std::string& pointer, const F& f) {
 }
 
 TEST_CASE("the schema describes every key that is written") {
-  const Json schema = Json::parse(spec_schema());
+  const Json schema = parse_json(spec_schema());
   PipelineSpec spec;
   for (const PassSwitch& pass : pass_switches()) spec.passes[std::string(pass.name)] = true;
   for (const auto& node : YAML::Load(to_yaml(spec))) {
@@ -184,7 +185,7 @@ TEST_CASE("the schema describes every key that is written") {
 }
 
 TEST_CASE("the fields tested here are all fields of the schema") {
-  const Json schema = Json::parse(spec_schema());
+  const Json schema = parse_json(spec_schema());
   std::set<const Json*> tested;
   for (const Field& field : fields(schema))
     visit_values(*field.schema, "", [&](const Json& value, const std::string&) { tested.insert(&value); });
@@ -199,7 +200,7 @@ TEST_CASE("the fields tested here are all fields of the schema") {
 }
 
 TEST_CASE("defaults and both ends of every range are accepted, values outside are rejected") {
-  const Json schema = Json::parse(spec_schema());
+  const Json schema = parse_json(spec_schema());
   std::size_t ranges = 0;
   for (const Field& field : fields(schema)) {
     Json type = *field.schema;
@@ -230,24 +231,24 @@ TEST_CASE("defaults and both ends of every range are accepted, values outside ar
 }
 
 TEST_CASE("every field survives a round trip through YAML") {
-  const Json schema = Json::parse(spec_schema());
+  const Json schema = parse_json(spec_schema());
   for (const Field& field : fields(schema)) {
     for (const Json& value : {Json(true), Json(false), Json(1), Json(3), Json(0.25), Json("text"), Json({0.5, 0.75}),
                               Json({0.5, 0.25, 0.75}), field.schema->value("enum", Json::array({"a"})).back()}) {
       PipelineSpec spec;
       try {
-        spec = pipeline_from_yaml(field.with(value).dump(), "p");
+        spec = pipeline_from_yaml(json_text(field.with(value)), "p");
       } catch (const Error&) {
         continue;  // wrong type
       }
-      INFO(field.with(value).dump());
+      INFO(json_text(field.with(value)));
       CHECK(pipeline_from_yaml(to_yaml(spec), "p") == spec);
     }
   }
 }
 
 TEST_CASE("an invalid field is rejected with its path and the expected value") {
-  const Json schema = Json::parse(spec_schema());
+  const Json schema = parse_json(spec_schema());
   const std::vector<Json> values = {nullptr,
                                     true,
                                     3,
@@ -279,7 +280,7 @@ TEST_CASE("an invalid field is rejected with its path and the expected value") {
     std::size_t here = 0;
     for (const Json& value : values) {
       Json spec = field.with(value);
-      INFO(spec.dump());
+      INFO(json_text(spec));
       const std::string text = error_of(spec);
       if (!text.empty()) {
         ++here;
@@ -292,7 +293,7 @@ TEST_CASE("an invalid field is rejected with its path and the expected value") {
       Json both = spec;
       both.merge_patch(other.with(another));
       if (const std::string of_both = error_of(both); !of_both.empty()) {
-        INFO(both.dump() << ": " << of_both);
+        INFO(json_text(both) << ": " << of_both);
         const auto names = [&](const Field& named) { return of_both.find(named.path) != std::string::npos; };
         // Both may be valid separately but not together.
         const bool conflict = both.contains("mix") && both.contains("source") && of_both.starts_with("source: ");

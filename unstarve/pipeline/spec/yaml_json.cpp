@@ -3,6 +3,8 @@
 #include <yaml-cpp/yaml.h>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
+
 namespace unstarve {
 namespace {
 
@@ -20,7 +22,7 @@ Json json_of(const YAML::Node& node) {
     return list;
   }
   constexpr const char* kQuoted = "!";
-  if (node.Tag() != kQuoted && Json::accept(node.Scalar())) return Json::parse(node.Scalar());
+  if (node.Tag() != kQuoted && Json::accept(node.Scalar())) return parse_ordered_json(node.Scalar());
   return node.Scalar();
 }
 

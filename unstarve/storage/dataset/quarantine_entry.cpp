@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/utf8.h"
 
 namespace unstarve {
@@ -56,9 +57,7 @@ nlohmann::ordered_json to_json(const QuarantineEntry& entry) {
 
 std::string quarantine_line(const RecordLocation& location, std::string reason) {
   // Names and reasons may contain any bytes.
-  return to_json(quarantine_entry(location, std::move(reason)))
-             .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
-         "\n";
+  return json_text(to_json(quarantine_entry(location, std::move(reason)))) + "\n";
 }
 
 QuarantineEntry quarantine_entry_from_json(const nlohmann::ordered_json& json, const std::string& where) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/json.h"
 
 namespace unstarve {
 
@@ -23,7 +24,7 @@ TEST_CASE("a quarantine entry round-trips through JSON, and malformed entries ar
   CHECK(location_text(quarantine_entry({.file = "1.jpg", .number = 70, .list = "l.csv"}, "")) == "1.jpg");
 
   const auto rejected = [](const char* json, const char* what) {
-    CHECK_THROWS_WITH(quarantine_entry_from_json(nlohmann::ordered_json::parse(json), "list: line 2"),
+    CHECK_THROWS_WITH(quarantine_entry_from_json(parse_ordered_json(json), "list: line 2"),
                       Catch::StartsWith("list: line 2: ") && Catch::Contains(what) && Catch::Contains("expected"));
   };
   rejected("[]", "not a JSON object");

@@ -10,6 +10,7 @@
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/remote.h"
@@ -63,7 +64,7 @@ std::vector<std::string> pack_classes(std::span<const std::string> shards) {
   const auto [folder, first] = parts_of(shards.front());
   const std::optional<std::string> text = read_manifest(folder);
   if (!text) return {};
-  const Json manifest = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const Json manifest = try_parse_json(*text);
   const std::set<std::string> files = files_of(manifest);
   for (const std::string& shard : shards) {
     const auto [own_folder, file] = parts_of(shard);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/module_loader.h"
 #include "unstarve/storage/remote/http/text.h"
 
@@ -61,7 +62,7 @@ BucketSettings parse_helper_output(std::string_view output, const std::string& o
                          trim(output).substr(0, kShownOutput));
   }
   const std::string_view line = output.substr(begin + 1, output.find('\n', begin + 1) - begin - 1);
-  const auto reply = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const auto reply = try_parse_json(line);
   const auto value = [&](const char* name) { return value_of(reply, name, operation); };
   try {
     if (!reply.is_object()) throw internal_error("{}: found invalid JSON as the output of Python", operation);

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/source/folder_scan.h"
 
@@ -162,7 +163,7 @@ const json* find_key(const json& object, const std::string& requested, const std
 }
 
 void take_json(std::string_view line, const ManifestColumns& columns, ManifestRow& row) {
-  const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const json object = try_parse_json(line);
   if (!object.is_object()) {
     row.problem = "not a JSON object";
     return;
@@ -179,7 +180,7 @@ void take_json(std::string_view line, const ManifestColumns& columns, ManifestRo
   else if (label != nullptr && label->is_boolean())
     row.label = label->get<bool>() ? "1" : "0";
   else if (label != nullptr && !label->is_null())
-    row.label = label->dump();
+    row.label = json_text(*label);
   const json* const split = find_key(object, "", kSplitNames);
   if (split != nullptr && split->is_string()) row.split = trimmed(split->get_ref<const std::string&>());
 }
@@ -231,7 +232,7 @@ std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestC
   const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
   if (line.empty() || line.find('\0') != std::string_view::npos) return std::nullopt;
   if (line.front() == '{') {
-    const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const json object = try_parse_json(line);
     const bool path = object.is_object() && find_key(object, columns.path, kPathNames) != nullptr;
     return path ? std::optional(ManifestKind::kJsonLines) : std::nullopt;
   }
@@ -244,7 +245,7 @@ std::vector<std::string> manifest_columns(std::string_view text, const ManifestC
   std::vector<std::string> names;
   if (line.empty() || line.find('\0') != std::string_view::npos) return names;
   if (line.front() == '{') {
-    const json object = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const json object = try_parse_json(line);
     if (!object.is_object()) return names;
     for (const auto& item : object.items()) names.push_back(item.key());
     return names;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/record_files.h"
@@ -222,7 +223,7 @@ bool is_index(std::string_view front) {
   if (!names("\"shards\"")) return false;
   if (names("\"mds\"") && names("\"column_encodings\"")) return true;
   // An index without shards; opening it reports the error.
-  const auto root = nlohmann::json::parse(front, nullptr, /*allow_exceptions=*/false);
+  const auto root = try_parse_json(front);
   return root.is_object() && root.contains("version") && root["shards"].is_array() && root["shards"].empty();
 }
 

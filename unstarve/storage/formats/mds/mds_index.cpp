@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/source/safe_path.h"
@@ -114,7 +115,7 @@ const IntegerEncoding* find_integer(std::string_view encoding) noexcept {
 }  // namespace
 
 MdsIndex parse_mds_index(std::string_view text) {
-  const json root = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const json root = try_parse_json(text);
   if (root.is_discarded()) throw input_error("not JSON");
   if (number_of(root, "version") != 2) {
     throw input_error("format version {}; expected 2", number_of(root, "version"));

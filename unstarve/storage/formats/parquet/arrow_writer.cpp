@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/formats/parquet/arrow_module.h"
 #include "unstarve/storage/formats/parquet/parquet_writer.h"
 
@@ -75,8 +76,7 @@ std::shared_ptr<arrow::KeyValueMetadata> make_metadata(const std::vector<std::st
   const nlohmann::json features = {{"image", {{"_type", "Image"}}}, {"label", label}};
   const nlohmann::json all = {{"info", {{"features", features}}}};
   // Invalid UTF-8 in a class name would make the whole JSON text invalid.
-  return arrow::KeyValueMetadata::Make({"huggingface"},
-                                       {all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)});
+  return arrow::KeyValueMetadata::Make({"huggingface"}, {json_text(all)});
 }
 
 parquet::ByteArray as_bytes(std::string_view text) { return parquet::ByteArray(text); }

@@ -4,13 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 
 namespace unstarve {
 namespace {
 
 // Column names of published datasets, in order of preference.
-constexpr std::array<const char*, 7> kImageNames = {"image", "img", "jpg", "jpeg", "png", "webp", "picture"};
-constexpr std::array<const char*, 6> kLabelNames = {"label", "labels", "fine_label", "cls", "class", "target"};
+constexpr std::array<const char*, 7> kImageColumns = {"image", "img", "jpg", "jpeg", "png", "webp", "picture"};
+constexpr std::array<const char*, 6> kLabelColumns = {"label", "labels", "fine_label", "cls", "class", "target"};
 
 std::string describe(std::span<const ParquetLeaf> leaves) {
   constexpr std::size_t kShown = 20;
@@ -52,7 +53,7 @@ int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
     if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) reject_name(leaves, requested, "image", "binary");
     return at;
   }
-  std::vector<std::string> names(kImageNames.begin(), kImageNames.end());
+  std::vector<std::string> names(kImageColumns.begin(), kImageColumns.end());
   names.insert(names.end(), features.images.begin(), features.images.end());
   for (const std::string& name : names) {
     const int at = image_at(leaves, name);
@@ -73,7 +74,7 @@ int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
     }
     return at;
   }
-  std::vector<std::string> names(kLabelNames.begin(), kLabelNames.end());
+  std::vector<std::string> names(kLabelColumns.begin(), kLabelColumns.end());
   for (const auto& [name, classes] : features.class_labels) names.push_back(name);
   for (const std::string& name : names) {
     const int at = leaf_at(leaves, name);
@@ -86,7 +87,7 @@ int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
 
 HuggingFaceFeatures parse_huggingface(std::string_view text) {
   HuggingFaceFeatures found;
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = try_parse_json(text);
   const auto at = [](const nlohmann::json& object, const char* key) -> const nlohmann::json& {
     static const nlohmann::json kNothing;
     const auto member = object.is_object() ? object.find(key) : object.end();

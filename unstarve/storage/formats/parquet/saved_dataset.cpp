@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/parquet/parquet_dataset.h"
@@ -36,7 +37,7 @@ bool has(const Source& source, const char* name) {
 nlohmann::json read_json(const Source& source, const char* name) {
   const auto file = open_bytes(source.path + "/" + name);
   nlohmann::json json;
-  if (file->size() <= kMaxJsonBytes) json = nlohmann::json::parse(read_text(*file, file->size()), nullptr, false);
+  if (file->size() <= kMaxJsonBytes) json = try_parse_json(read_text(*file, file->size()));
   if (!json.is_object()) throw input_error("read {}: not a JSON object", file->name());
   return json;
 }
@@ -46,7 +47,7 @@ std::string checked_name(const Source& source, const nlohmann::json& json, const
   const std::string name = json.is_string() ? json.get<std::string>() : "";
   if (!name.empty() && name.find('/') == std::string::npos && !leaves_folder(name)) return name;
   throw input_error("read {}/{}: found the name {}; expected a name in the same folder", shown_name(source.path), file,
-                    json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+                    json_text(json));
 }
 
 // The files that state.json lists.

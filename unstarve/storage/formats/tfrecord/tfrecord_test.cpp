@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/file.h"
+#include "unstarve/core/json.h"
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/open.h"
@@ -95,7 +96,7 @@ TEST_CASE("TFRecord that is not mapped passes the conformance suite") {
 
 TEST_CASE("files written by TensorFlow read back equal") {
   const fs::path fixtures = "tests/fixtures/tfrecord";
-  const nlohmann::json expected = nlohmann::json::parse(read_text_file(fixtures / "expected.json"));
+  const nlohmann::json expected = parse_json(read_text_file(fixtures / "expected.json"));
   TemporaryFolder folder;  // indexes are written next to the files
   for (const auto& [name, described] : expected.items()) {
     INFO(name);

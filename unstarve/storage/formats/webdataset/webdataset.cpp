@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
 #include "unstarve/storage/index/record_files.h"
@@ -73,7 +74,7 @@ void take_class(std::string_view text, bool may_be_none, Label& label) {
 }
 
 void take_json(std::string_view text, const std::string& key, Label& label) {
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json root = try_parse_json(text);
   if (root.is_discarded()) {
     label.problem = "not JSON";
     return;
@@ -93,8 +94,8 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
   } else if (value != nullptr && value->is_string()) {
     take_class(value->get_ref<const std::string&>(), false, label);
   } else if (value != nullptr && key.empty()) {
-    label.none = value->is_number_float() ? "the float " + value->dump()
-                 : value->is_array()      ? "several values: " + value->dump().substr(0, kShownBytes)
+    label.none = value->is_number_float() ? "the float " + json_text(*value)
+                 : value->is_array()      ? "several values: " + json_text(*value).substr(0, kShownBytes)
                                           : std::string(value->type_name());
   } else {
     std::string keys;
