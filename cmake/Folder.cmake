@@ -1,7 +1,8 @@
 # unstarve_unity(TARGET): compiles the sources of each subfolder together, so that shared headers are parsed once per
-# subfolder. Names in unnamed namespaces are therefore unique within a subfolder. -DCMAKE_UNITY_BUILD=OFF compiles every
-# file alone. Always compiled alone are files that use Highway (they include themselves once per instruction set) or
-# define JSON_DIAGNOSTICS, and core/memory/aligned.cpp, which fuzz/ replaces.
+# subfolder; three folders of libraries with small subfolders are one unit each. Names in unnamed namespaces are
+# therefore unique within a unit. -DCMAKE_UNITY_BUILD=OFF compiles every file alone. Always compiled alone are files
+# that use Highway (they include themselves once per instruction set) or define JSON_DIAGNOSTICS, and
+# core/memory/aligned.cpp, which fuzz/ replaces.
 function(unstarve_unity target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
@@ -15,6 +16,10 @@ function(unstarve_unity target)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     else()
       string(REGEX REPLACE "^unstarve/(torch|models)/.*" "unstarve/\\1" folder ${folder})  # libtorch's headers: 12 s
+      if(NOT target MATCHES "_test$")
+        set(whole "storage/formats|storage/remote|diagnose/rules")
+        string(REGEX REPLACE "^unstarve/(${whole})/.*" "unstarve/\\1" folder ${folder})
+      endif()
       string(REPLACE "/" "_" group ${folder})
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})
     endif()

@@ -19,7 +19,7 @@
 namespace unstarve {
 namespace {
 
-constexpr auto kNoLabel = static_cast<std::uint32_t>(-1);
+constexpr auto kWithoutLabel = static_cast<std::uint32_t>(-1);
 
 // Accepts "2" and also "2.0", which spreadsheets write for columns with empty cells.
 std::optional<std::int64_t> whole_number(std::string_view text) {
@@ -97,7 +97,7 @@ Manifest::Manifest(const std::string& name, std::span<const ManifestFile> files,
   const auto take = [&](const ManifestRow& row) {
     if (row.problem.empty() && !row.split.empty()) splits.insert(row.split);
     const bool labelled = row.problem.empty() && !row.label.empty();
-    const std::uint32_t label = labelled ? labels.take(row, lists_.back().name) : kNoLabel;
+    const std::uint32_t label = labelled ? labels.take(row, lists_.back().name) : kWithoutLabel;
     if (!split.empty() && row.problem.empty() && row.split != split) return;
     add(row);
     label_of.push_back(label);
@@ -157,7 +157,7 @@ void Manifest::add(const ManifestRow& row) {
 void Manifest::number_classes(const Labels& labels, const std::vector<std::uint32_t>& label_of) {
   labels_.assign(paths_.size(), -1);
   if (!missing_labels_.empty() ||
-      std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kNoLabel; }))
+      std::all_of(label_of.begin(), label_of.end(), [](std::uint32_t label) { return label == kWithoutLabel; }))
     return;
   fields_.push_back({"label", FieldKind::kLabel});
   std::vector<std::int64_t> numbers;
@@ -177,7 +177,7 @@ void Manifest::number_classes(const Labels& labels, const std::vector<std::uint3
     }
   }
   for (std::uint64_t id = 0; id < labels_.size(); ++id) {
-    if (label_of[id] == kNoLabel) {
+    if (label_of[id] == kWithoutLabel) {
       problems_.try_emplace(id,
                             "no label, although other rows have one. Use #label=none to read no labels, or skip bad "
                             "samples to leave such rows out");

@@ -158,18 +158,19 @@ class Recordio final : public RecordFormat {
   }
 };
 
-bool is_shard_name(std::string_view name) { return ends_in(name, ".rec"); }
+bool is_recordio_name(std::string_view name) { return ends_in(name, ".rec"); }
 
 }  // namespace
 
 std::shared_ptr<const RecordFormat> recordio_format() { return std::make_shared<Recordio>(); }
 
 bool recognises_recordio(const Source& source) {
-  return source.folder ? folder_begins(source, is_shard_name, begins_as_recordio) : begins_as_recordio(source.content);
+  return source.folder ? folder_begins(source, is_recordio_name, begins_as_recordio)
+                       : begins_as_recordio(source.content);
 }
 
 std::shared_ptr<const Dataset> open_recordio(const Source& source, const std::string& split) {
-  return std::make_shared<RecordFiles>(choose_shards(source, split, is_shard_name), recordio_format());
+  return std::make_shared<RecordFiles>(choose_shards(source, split, is_recordio_name), recordio_format());
 }
 
 }  // namespace unstarve

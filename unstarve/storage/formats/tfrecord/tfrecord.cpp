@@ -21,8 +21,8 @@ constexpr std::size_t kCrcBytes = 4;
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
 
 // Default feature names, in order of preference.
-constexpr std::array<std::string_view, 3> kImageNames = {"image/encoded", "image", "image_raw"};
-constexpr std::array<std::string_view, 2> kLabelNames = {"image/class/label", "label"};
+constexpr std::array<std::string_view, 3> kImageFeatures = {"image/encoded", "image", "image_raw"};
+constexpr std::array<std::string_view, 2> kLabelFeatures = {"image/class/label", "label"};
 constexpr std::string_view kClassName = "image/class/text";
 
 bool data_matches(std::span<const std::uint8_t> record) noexcept {
@@ -48,11 +48,11 @@ std::uint64_t next_record_offset(ForwardBytes& bytes, std::uint64_t offset) {
 class TfRecordFormat final : public RecordFormat {
  public:
   explicit TfRecordFormat(TfRecordFields fields) : fields_(std::move(fields)) {
-    image_names_.assign(kImageNames.begin(), kImageNames.end());
+    image_names_.assign(kImageFeatures.begin(), kImageFeatures.end());
     if (!fields_.image.empty()) image_names_ = {fields_.image};
     names_ = image_names_;
     if (fields_.label.empty()) {
-      names_.insert(names_.end(), kLabelNames.begin(), kLabelNames.end());
+      names_.insert(names_.end(), kLabelFeatures.begin(), kLabelFeatures.end());
     } else {
       names_.push_back(fields_.label);
     }
@@ -102,7 +102,7 @@ class TfRecordFormat final : public RecordFormat {
     }
     if (!data_matches(stored)) throw Error(ErrorKind::kInput, kDataDamaged);
     const auto example = stored.subspan(kTfrecordHeaderBytes, stored.size() - kTfrecordFrameBytes);
-    std::array<Feature, kImageNames.size()> features;
+    std::array<Feature, kImageFeatures.size()> features;
     const auto found = std::span(features).first(image_names_.size());
     find_features(example, image_names_, found);
     image.bytes = image_in(found, example);
@@ -113,7 +113,7 @@ class TfRecordFormat final : public RecordFormat {
     if (!data_matches(record)) return sink.add_damaged(offset, record.size(), kDataDamaged);
     try {
       const auto example = record.subspan(kTfrecordHeaderBytes, record.size() - kTfrecordFrameBytes);
-      std::array<Feature, kImageNames.size() + kLabelNames.size() + 1> features;
+      std::array<Feature, kImageFeatures.size() + kLabelFeatures.size() + 1> features;
       const auto found = std::span(features).first(names_.size());
       find_features(example, names_, found);
       ScannedRecord scanned{
