@@ -20,7 +20,7 @@ from unstarve.workers.streams import Streams
 
 _EPOCH_SEED_STEP = 0x632BE59BD9B4E019  # between the seeds of consecutive epochs of persistent workers
 # Batches of a stream that are requested from a worker at the same time. The socket of a worker has room for about 270
-# requests: more would wait until the worker reads them, which it does not while its own socket of results is full.
+# requests; more would wait until the worker reads them, which it does not while its own socket of results is full.
 _MOST_OF_STREAM = 128
 _Sample = TypeVar("_Sample", covariant=True)
 

@@ -83,7 +83,8 @@ class ProcessPool:
             self._forget()
             self._scheduler.begin(job.splits)
             number, since = self._jobs.begin(sent, fresh or not started)
-            points = None if resume is None else transport.pack(resume, self._memory.arena)
+            # In a slot: every request contains this message.
+            points = None if resume is None else transport.pack(resume, self._memory.arena, inline=0)
             self._epoch = (number, base_seed, sample_seed, since, sent.message, points)
             if not started:
                 self._workers.start(job, sent, self._epoch, self._memory)

@@ -8,7 +8,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
-from dataloader_support import Counting, Kinds, Random, Stream, same  # noqa: E402
+from dataloader_support import Counting, Kinds, Padded, Random, Stream, same  # noqa: E402
 from unstarve.workers.pool import IdlePool  # noqa: E402
 
 
@@ -100,6 +100,20 @@ def test_a_stream_with_a_state_does_not_read_again(workers, load):
     assert [batch[0].tolist() for batch in other] == [[i, i + 1] for i in range(9, 20, 2)]
     other.load_state_dict(state)
     assert next(iter(other))[1].tolist() == [1, 2]
+
+
+# Each request had the states of all workers, so that fewer requests fit into a socket: the loop did not begin.
+def test_streams_with_large_states_resume_with_many_prefetched_batches(load):
+    options = {"batch_size": 1, "num_workers": 4, "prefetch_factor": 128}
+    first = load(Padded(), **options)
+    iterator = iter(first)
+    for _ in range(8):
+        next(iterator)
+    state = first.state_dict()
+    del iterator
+    resumed = load(Padded(), **options)
+    resumed.load_state_dict(state)
+    assert [int(batch[0, 0]) for batch in resumed] == [i for i in range(2, 400) for _ in range(4)]
 
 
 @pytest.mark.parametrize("kind", ["from_torch", "DataLoader"])

@@ -87,6 +87,43 @@ class Counting(torch.utils.data.IterableDataset):
         self.at = state["at"]
 
 
+class Padded(torch.utils.data.IterableDataset):
+    """0 .. 399 in samples of 12 KB; its iterator has a state of 3.5 KB."""
+
+    class Iterator:
+        def __init__(self):
+            self.at, self.padding = 0, bytes(3500)
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if self.at == 400:
+                raise StopIteration
+            self.at += 1
+            return torch.full((3000,), self.at - 1, dtype=torch.int32)
+
+        def state_dict(self):
+            return {"at": self.at, "padding": self.padding}
+
+        def load_state_dict(self, state):
+            self.at = state["at"]
+
+    def __iter__(self):
+        return self.Iterator()
+
+
+class ManyArrays(Kinds):
+    """Has arrays of 1 KB."""
+
+    def __init__(self, arrays):
+        super().__init__("tuple", 8)
+        self.arrays = list(np.arange(arrays * 256, dtype=np.int32).reshape(arrays, 256))
+
+    def __getitem__(self, i):
+        return int(self.arrays[-1 - i][0])
+
+
 class Special(Exception):
     def __init__(self, one, two):
         super().__init__(one, two)
