@@ -6,7 +6,7 @@ says whether it is in use. The reader clears it when the last array or tensor ov
 reuses the slot: no message, no lock, no copy in the reader, no page faults for memory that was used before.
 
     chunk   [ slot | slot | ... ]            64 MiB or more, mapped as a whole; untouched pages cost nothing
-    slot    [ state, 64 bytes | pickle | buffer | buffer | ... ]      each part aligned to 64 bytes
+    slot    [ state, 64 bytes | pickle | (sizes) | buffer | buffer | ... ]    each part aligned to 64 bytes
             [ state, 64 bytes | buffer ]                              of reserve(), which a message refers to
 
 Linux only (memfd).
@@ -31,6 +31,7 @@ _CHUNK_BYTES = 64 << 20
 # Smaller buffers stay in the pickle, smaller messages in the socket: there a copy costs less than a slot.
 _SMALL_BUFFER_BYTES = 1 << 10
 _INLINE_BYTES = 16 << 10
+_MOST_SIZES = 256  # of buffers in a message; more are in the slot: a socket limits the length of a message
 _PIECE_BYTES = 1 << 20
 _FREE, _IN_USE = 0, 1
 
@@ -162,9 +163,10 @@ class View:
             return pickle.loads(head, buffers=[self._slot(*buffer) if isinstance(buffer, tuple) else bytearray(buffer)
                                                for buffer in sizes])
         start, chunk_size, offset = slot_of
-        total = _aligned(head) + sum(_aligned(size) for size in sizes if isinstance(size, int))
+        at, sizes = self._sizes(slot_of, head, sizes)
+        total = at + sum(_aligned(size) for size in sizes if isinstance(size, int))
         whole = self._slot(start, chunk_size, offset, total)
-        at, buffers = _aligned(head), []
+        buffers = []
         for size in sizes:
             if isinstance(size, tuple):
                 buffers.append(self._slot(*size))
@@ -172,6 +174,14 @@ class View:
             buffers.append(whole[at:at + size])
             at += _aligned(size)
         return pickle.loads(whole[:head], buffers=buffers)
+
+    def _sizes(self, slot_of: tuple[int, int, int], head: int, sizes: list[Any] | int) -> tuple[int, list[Any]]:
+        """Returns where the buffers begin in a slot, and their sizes. `sizes`: the list, or its length in the slot."""
+        if not isinstance(sizes, int):
+            return _aligned(head), sizes
+        start, chunk_size, offset = slot_of
+        begin = offset + _ALIGN + _aligned(head)
+        return _aligned(head) + _aligned(sizes), pickle.loads(self.chunk(start, chunk_size)[begin:begin + sizes])
 
     def _slot(self, start: int, chunk_size: int, offset: int, size: int) -> memoryview:
         """Returns the contents of a slot, which is released when nothing refers to them."""
@@ -183,23 +193,29 @@ class View:
 
     def holds(self, message: bytes, head: bytes, buffers: list[memoryview]) -> bool:
         """Returns whether the slot of `message` has the contents that store(head, buffers) would write."""
-        (start, chunk_size, offset), size, sizes = pickle.loads(message)
-        if size != len(head) or sizes != [buffer.nbytes for buffer in buffers]:
+        slot_of, size, sizes = pickle.loads(message)
+        if size != len(head):
             return False
-        chunk, at = self.chunk(start, chunk_size), offset + _ALIGN
+        begin, sizes = self._sizes(slot_of, size, sizes)
+        if sizes != [buffer.nbytes for buffer in buffers]:
+            return False
+        start, chunk_size, offset = slot_of
+        chunk, at = self.chunk(start, chunk_size), 0
         for stored in (memoryview(head), *buffers):
             part = np.frombuffer(stored, np.uint8)
-            there = np.frombuffer(chunk, np.uint8, len(part), at)
+            there = np.frombuffer(chunk, np.uint8, len(part), offset + _ALIGN + at)
             # In pieces, because a comparison allocates an array.
             if not all(np.array_equal(part[i:i + _PIECE_BYTES], there[i:i + _PIECE_BYTES])
                        for i in range(0, len(part), _PIECE_BYTES)):
                 return False
-            at += _aligned(len(part))
+            at = begin if at == 0 else at + _aligned(len(part))
         return True
 
     def release(self, message: bytes) -> None:
         """Releases the slots of a message that will not be unpacked."""
-        slot_of, _, sizes = pickle.loads(message)
+        slot_of, head, sizes = pickle.loads(message)
+        if slot_of is not None:
+            _, sizes = self._sizes(slot_of, head, sizes)
         for start, chunk_size, offset, *_ in [*([] if slot_of is None else [slot_of]),
                                               *(size for size in sizes if isinstance(size, tuple))]:
             _release(self.chunk(start, chunk_size), offset, os.getpid())
@@ -230,14 +246,16 @@ def store(head: bytes, buffers: Sequence[memoryview | _Reserved], arena: Arena) 
     """As pack(), for a result of dump(), always in a slot. Reserved buffers stay where they are."""
     sizes = [buffer.nbytes if isinstance(buffer, memoryview) else buffer for buffer in buffers]
     inner = [buffer for buffer in buffers if isinstance(buffer, memoryview)]
-    start, offset, chunk = arena.take(_aligned(len(head)) + sum(_aligned(buffer.nbytes) for buffer in inner))
+    listed = pickle.dumps(sizes, 5) if len(sizes) > _MOST_SIZES else b""
+    parts = [memoryview(head), memoryview(listed), *inner]
+    start, offset, chunk = arena.take(sum(_aligned(part.nbytes) for part in parts))
     whole = memoryview(chunk)
     at = offset + _ALIGN
-    for part in (memoryview(head), *inner):
+    for part in parts:
         size = len(part)
         whole[at:at + size] = part
         at += _aligned(size)
-    return pickle.dumps(((start, len(chunk), offset), len(head), sizes), 5)
+    return pickle.dumps(((start, len(chunk), offset), len(head), len(listed) or sizes), 5)
 
 
 def dump(value: object, table: Reducers | None = None) -> tuple[bytes, list[memoryview]]:

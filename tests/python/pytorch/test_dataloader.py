@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import (  # noqa: E402
-    Backwards, Big, Dropping, Faulty, Info, Kinds, Many, Random, Stream, Uneven, batches, fail_to_initialise, identity,
-    initialise, same, sums,
+    Backwards, Big, Dropping, Faulty, Info, Kinds, Many, ManyArrays, Random, Stream, Uneven, batches,
+    fail_to_initialise, identity, initialise, same, sums,
 )
 from unstarve.dataloader import get_worker_info  # noqa: E402
 
@@ -234,6 +234,16 @@ def test_arrays_are_shared_until_written_to_and_counters_are_shared():
     loader.close()
 
 
+# The sizes of the arrays were in every message, which a socket limits.
+def test_a_dataset_of_many_arrays_is_sent_to_spawned_workers():
+    dataset = ManyArrays(100_000)
+    loader = un.DataLoader(dataset, batch_size=4, num_workers=2, multiprocessing_context="spawn")
+    expected = [[256 * (99_999 - i) for i in range(first, first + 4)] for first in (0, 4)]
+    for _ in range(2):  # the second epoch compares the dataset with the one that was sent
+        assert [batch.tolist() for batch in loader] == expected
+    loader.close()
+
+
 def test_batches_may_be_held_and_their_memory_is_reused(load):
     loader = load(Kinds("tensor", samples=60), batch_size=10, num_workers=2)
     kept = list(loader)
@@ -308,6 +318,18 @@ def test_stacked_tensors_are_not_copied_and_their_memory_is_reused():
         addresses.add(value["a"].data_ptr())
         del value, spare
     assert len(addresses) <= 2 and os.fstat(arena.fd).st_size == 64 << 20
+    # The sizes of many buffers are in the slot.
+    many = [np.full(300, number) for number in range(1000)]
+    mixed = [torch.frombuffer(arena.reserve(1 << 20), dtype=torch.uint8).fill_(7), *many]
+    message = transport.pack(mixed, arena)
+    assert len(message) < 200
+    for one, other in zip(view.unpack(message), mixed, strict=True):
+        assert (one == other).all()
+    head, buffers = transport.dump(many)
+    message = transport.store(head, buffers, arena)
+    assert view.holds(message, head, buffers)
+    assert not view.holds(message, head, [*buffers[:-1], memoryview(bytes(2400))])
+    view.release(message)
     message = transport.pack(torch.frombuffer(arena.reserve(100_000), dtype=torch.float32), arena)
     used = len(arena._used)
     view.release(message)
