@@ -22,6 +22,7 @@ class BadSamples:
 
     def __init__(self, spec: Mapping[str, Any], batches: int) -> None:
         errors = spec.get("errors", {})
+        self._policy: str = errors.get("policy", "fail")
         self._limit: int = errors.get("limit", 1000)
         self._rate: float = errors.get("rate", 1.0)
         self._world: int = spec.get("order", {}).get("world", 1)
@@ -51,8 +52,8 @@ class BadSamples:
                              f"because each of {self._world} ranks must have equally many batches. Use errors: "
                              f"replace, or larger batches. The first: {reason}")
         if last and self._omitted >= self._batches_per_epoch:
-            raise InputError(f"every sample of epoch {epoch} is bad, and errors: skip leaves none; the first of its "
-                             f"last batch: {reason}")
+            raise InputError(f"errors: {self._policy}: every sample of epoch {epoch} is bad; expected at least one "
+                             f"good sample. The first of its last batch: {reason}")
 
     def first(self, most: int) -> list[BadSample]:
         """Returns the first `most` bad samples, by id."""

@@ -110,7 +110,6 @@ class IdlePool:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._pools: list[Pool | None] = [None]
-        self._closed = False
         self._finalizer = weakref.finalize(self, _close_pool, self._pools)
 
     def take(self) -> Pool | None:
@@ -119,15 +118,18 @@ class IdlePool:
             return pool
 
     def give(self, pool: Pool) -> None:
+        """Keeps the pool, or closes it if there is one already or this object is closed."""
         with self._lock:
-            if not self._closed and self._pools[0] is None:
+            # If an exception refers to the loop, the garbage collector runs the finalizer before the deletion of the
+            # loop, which gives its workers.
+            if self._finalizer.alive and self._pools[0] is None:
                 self._pools[0] = pool
                 return
         pool.close()
 
     def close(self) -> None:
-        self._closed = True
-        self._finalizer()
+        with self._lock:
+            self._finalizer()
 
 
 def _close_pool(pools: list[Pool | None]) -> None:

@@ -74,7 +74,7 @@ class WorkerProcesses:
         return [*self._tasks, *self._results, *filter(None, (self._wake, self._woken))]
 
     def send(self, task: bytes, worker: int | None) -> bool:
-        """Sends a task to a worker or, without streams, to any. Returns False if it has died."""
+        """Sends a task to a worker or, without streams, to any. False if that worker, or every one, has died."""
         try:
             self._tasks[worker or 0].sendall(task)
         except (BrokenPipeError, ConnectionResetError):
@@ -100,6 +100,8 @@ class WorkerProcesses:
                     except ConnectionResetError:
                         messages.append((worker, b""))
                 yield messages
+                if self._woken.fileno() < 0:
+                    return  # the pool was closed in this thread
 
     def wake(self) -> None:
         """Ends results()."""

@@ -15,6 +15,7 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import Closure, Faulty, Kinds, alive, call, gone, script  # noqa: E402
+from unstarve.workers.process_pool import ProcessPool  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create")
 
@@ -94,6 +95,42 @@ def test_loops_left_early_leak_nothing(load):
     assert held() == level and loader._idle_pool._pools[0].pids == pids
     assert not {name for name in set(os.listdir("/dev/shm")) - before if "unstarve" in name or "psm" in name}
     assert len(list(loader)) == 40
+
+
+# The garbage collector ran the finalizer of the idle workers before the loop, which the exception refers to, gave its
+# workers back.
+@pytest.mark.parametrize("options", [{"persistent_workers": True}, {"multiprocessing_context": "spawn"}])
+def test_workers_end_after_an_error_in_a_loop(options):
+    descriptors, threads, pids = len(os.listdir("/proc/self/fd")), threading.active_count(), []
+
+    def fail():
+        iterator = iter(un.DataLoader(Faulty({9: "value"}), batch_size=4, num_workers=2, **options))
+        pids.extend(iterator._pool.pids)
+        for _ in iterator:
+            pass
+
+    for _ in range(3):
+        with pytest.raises(ValueError, match="no sample 9"):
+            fail()
+    gc.collect()
+    assert len(pids) == 6 and gone(pids, 5)
+    assert len(os.listdir("/proc/self/fd")) <= descriptors and threading.active_count() <= threads
+
+
+def test_a_pool_that_is_closed_in_its_receiver_thread_ends_that_thread(monkeypatch):
+    process_result, pools = ProcessPool._process_result, []
+
+    def closing(pool, worker, answer):  # as a finalizer that the garbage collector runs in this thread
+        pools.append(pool)
+        pool.close()
+        process_result(pool, worker, answer)
+
+    monkeypatch.setattr(ProcessPool, "_process_result", closing)
+    loader = un.DataLoader(Kinds("tensor", samples=8), batch_size=2, num_workers=1)
+    with pytest.raises((RuntimeError, un.errors.CancelledError)):
+        list(loader)
+    pools[0]._receiver.join(10)
+    assert not pools[0]._receiver.is_alive()
 
 
 def test_forked_workers_end_with_their_loop_and_leak_nothing():

@@ -275,10 +275,12 @@ def test_bad_samples_are_skipped_or_replaced_and_listed(options):
         for epoch in range(2):
             assert single.epoch == epoch
             assert [label for _, labels in single for label in labels.tolist()] == [0, 1, 2, 3] * 12
-    with un.open(DATA).filter(labels=[4]).map(Faulty(4, "raise")).options(
-            **options).errors("skip").batch(6) as all_bad, pytest.raises(
-                un.errors.InputError, match="epoch 0 is bad.*the first of its last batch: .*no 4 today"):
-        list(all_bad)
+    for policy in ("skip", "replace"):
+        faulty = un.open(DATA).filter(labels=[4]).map(Faulty(4, "raise")).options(**options)
+        with faulty.errors(policy).batch(6) as all_bad, pytest.raises(
+                un.errors.InputError,
+                match=f"errors: {policy}: every sample of epoch 0 is bad.*The first of its last batch: .*no 4 today"):
+            list(all_bad)
     with un.open(DATA).sequential().shard(4, 5).map(Faulty(4, "raise")).options(
             **options).errors("skip").batch(1) as ranked, pytest.raises(
             un.errors.InputError, match="epoch 0 batch 0 is bad.*each of 5 ranks.*errors: replace.*no 4 today"):
@@ -389,6 +391,27 @@ def test_no_framework_is_imported_here_or_in_the_workers(tmp_path):
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": path})
     assert done.stdout == "[[0, 0, 0, 0]] False\n", done.stderr
+
+
+def test_workers_end_after_an_exception_in_a_loop():
+    descriptors, threads = len(os.listdir("/proc/self/fd")), threading.active_count()
+    pids = []
+
+    def fail():
+        loader = un.open(DATA).sequential().map(Faulty(4, "raise")).options(workers=2).batch(2)
+        iterator = iter(loader)
+        next(iterator)
+        command = ["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())]
+        children = subprocess.run(command, capture_output=True, text=True, check=True)
+        pids.extend(int(line.split()[0]) for line in children.stdout.splitlines() if " ps " not in line)
+        list(iterator)
+
+    for _ in range(3):
+        with pytest.raises(LookupError, match="no 4 today"):
+            fail()
+    gc.collect()
+    assert len(set(pids)) >= 6 and gone(pids, 5)
+    assert len(os.listdir("/proc/self/fd")) <= descriptors and threading.active_count() <= threads
 
 
 @pytest.mark.parametrize("left", ["after an epoch", "amid one", "by an exception", "before it"])
