@@ -17,6 +17,9 @@ std::unique_ptr<EngineProcess> first_engine(const std::string& engine, const std
   throw Error(ErrorKind::kInput, reasons);
 }
 
-bool is_int8_kernel(std::string_view kernel) { return kernel.ends_with("_I8") || kernel.ends_with("_U8"); }
+bool is_int8_kernel(std::string_view kernel) {
+  // OpenVINO writes "_I8" for unsigned activations and "_i8" for signed ones.
+  return kernel.ends_with("_I8") || kernel.ends_with("_U8") || kernel.ends_with("_i8") || kernel.ends_with("_u8");
+}
 
 }  // namespace unstarve
