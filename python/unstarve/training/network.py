@@ -52,8 +52,8 @@ def check_module(module: Any) -> None:
 
 
 def extra_state_of(module: torch.nn.Module) -> str:
-    """Returns the first name in the state_dict that is no tensor, or ""."""
-    return next((name for name in module.state_dict() if name.endswith("_extra_state")), "")
+    """Returns the first name of an extra state (get_extra_state()) in the state_dict, or ""."""
+    return next((name for name in module.state_dict() if name.rpartition(".")[2] == "_extra_state"), "")
 
 
 def check_loss(loss: Any) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import time
+import warnings
 import weakref
 from pathlib import Path
 
@@ -274,7 +275,12 @@ def test_the_extra_state_of_a_module_is_not_stored_with_a_warning(tmp_path):
             pass
 
     with pytest.warns(un.DataWarning, match="checkpoints do not contain _extra_state"):
-        trainer(Module(), checkpoint_dir=tmp_path).fit()
+        trainer(Module(), checkpoint_dir=tmp_path / "one").fit()
+    buffered = support.Small()
+    buffered.register_buffer("ema_extra_state", torch.zeros(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trainer(buffered, checkpoint_dir=tmp_path / "another").fit()
 
 
 @pytest.mark.parametrize("batches", [1, 5])
