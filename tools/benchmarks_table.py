@@ -88,7 +88,8 @@ def ratio(line):
 def run_of(line):
     """CPU, cores, options and date of a run."""
     machine = line.get("machine", {})
-    cpu = machine.get("processor", "unknown CPU") + (f", {machine['cores']} cores" if "cores" in machine else "")
+    name = re.sub(r"\((R|TM)\)| Processor$", "", machine.get("processor", "unknown CPU"))
+    cpu = name + (f", {machine['cores']} cores" if "cores" in machine else "")
     seconds = f" --seconds {line['seconds']:g}" if "seconds" in line else ""
     return f"{cpu}, `--pairs {line['pairs']}{seconds}`, {line['at'][:10]}"
 

@@ -50,6 +50,8 @@ def test_a_row_has_ratio_interval_pairs_cpu_and_date():
         "| comparison | ours | peer | ratio [95 %] | machine and options |\n|---|---|---|---|---|\n"
         "| `pass/a\\|b` | 1 234 | 1 000 | 1.23 [1.20, 1.27] | EPYC, 2 cores, `--pairs 8 --seconds 4`, 2026-11-01 |")
     assert areas["loader"][0]["ours"] == "1 234 samples/s"
+    xeon = line("scheduling", machine={"processor": "Intel(R) Xeon(R) Processor", "cores": 4})
+    assert benchmarks_table.run_of(xeon).startswith("Intel Xeon, 4 cores, `--pairs 8")
     assert [benchmarks_table.number(value) for value in (0.01234, 1.2345, 12.345, 123.45, 1234567)] == [
         "0.012", "1.234", "12.35", "123.5", "1 234 567"]
 
