@@ -13,8 +13,9 @@ PrecisionSupport cpu_precision(const MachineFacts& machine, Precision precision)
       if (machine.has("avx512_bf16") || machine.has("amx_bf16") || machine.has("neon_bf16")) break;
       return {false, "this CPU has no bfloat16 instructions (avx512_bf16 or amx_bf16)"};
     case Precision::kFloat16:
-      if (machine.has("avx512_fp16") || machine.has("amx_fp16")) break;
-      return {false, "this CPU has no float16 instructions (avx512_fp16 or amx_fp16)"};
+      // With avx512_fp16 alone, oneDNN computes gradients of weights by a reference kernel: 4 images/s, not 1,500.
+      if (machine.has("amx_fp16")) break;
+      return {false, "this CPU has no float16 instructions that train (amx_fp16)"};
   }
   return {true, ""};
 }

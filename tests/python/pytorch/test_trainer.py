@@ -349,8 +349,8 @@ def test_optimisers_and_precisions(optimiser, precision):
 
 
 def test_an_emulated_precision_is_reported():
-    if any(f"{kind}_fp16" in Path("/proc/cpuinfo").read_text() for kind in ("avx512", "amx")):
-        pytest.skip("this CPU has float16 instructions")
+    if "amx_fp16" in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this CPU has float16 instructions that train")
     with pytest.warns(un.DataWarning, match="this CPU has no float16 instructions .*; it is emulated"):
         trainer(epochs=1, precision="float16").fit()
 
