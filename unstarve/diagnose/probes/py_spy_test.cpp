@@ -55,11 +55,14 @@ finish() { sleep 0.5; echo '{"profiles":[],"shared":{"frames":[]}}' > "$out"; ex
 trap finish INT
 sleep 0.5
 echo 'py-spy> Sampling process'
+touch "$(dirname "$0")/begun"
 while :; do sleep 0.01; done)");
   std::signal(SIGINT, SIG_DFL);  // a shell cannot trap a signal that it inherits as ignored
   const double begin = seconds_now();
   PySpyRun run(program, {72, 60, 60, true});
-  while (!run.has_ended() && seconds_now() < begin + 0.7) usleep(1000);
+  while (!run.has_ended() && !fs::exists(folder.path() / "begun")) usleep(1000);
+  usleep(50'000);
+  CHECK_FALSE(run.has_ended());
   run.interrupt();
   const PySpyResult result = result_of(run);
   const double all = seconds_now() - begin;
