@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <ctime>
 
 #include "unstarve/observe/kernel_files.h"
 
@@ -77,6 +78,14 @@ std::string_view read_again(const FileDescriptor& file, std::span<char> buffer) 
   if (!file.valid()) return {};
   const ssize_t size = ::pread(file.get(), buffer.data(), buffer.size(), 0);
   return {buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+}
+
+double ticks_per_s() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
+
+double since_boot_s() {
+  timespec time{};
+  ::clock_gettime(CLOCK_BOOTTIME, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 std::optional<TaskStat> parse_task_stat(std::string_view text) {

@@ -2,7 +2,7 @@
 // Parsers of files in /proc and of cgroups. Fields that a kernel does not have are 0.
 //
 // Source:  proc(5), Documentation/accounting/psi.rst, Documentation/admin-guide/cgroup-v2.rst of Linux.
-// Failure: std::nullopt for text of another form. Threads: pure functions, except the two that read.
+// Failure: std::nullopt for text of another form. Threads: pure functions, except those that read.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,6 +23,10 @@ namespace unstarve {
 [[nodiscard]] std::vector<int> numbers_in(const std::filesystem::path& folder);
 // The text of a small file that remains open, read from its beginning; empty if it cannot be read.
 [[nodiscard]] std::string_view read_again(const FileDescriptor& file, std::span<char> buffer);
+
+// Units of the times in /proc: ticks, from the start of the machine on.
+[[nodiscard]] double ticks_per_s();
+[[nodiscard]] double since_boot_s();
 
 // /proc/PID/stat, or /proc/PID/task/TID/stat of one thread
 struct TaskStat {

@@ -12,6 +12,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/machine/thread_time.h"
+#include "unstarve/diagnose/probes/proc_text.h"
 #include "unstarve/diagnose/probes/py_spy.h"
 #include "unstarve/diagnose/probes/stack_recording.h"
 #include "unstarve/diagnose/probes/stack_turns.h"
@@ -32,6 +33,15 @@ bool is_python(int process) {
   return name.starts_with("python") || name.starts_with("pypy");
 }
 
+// Nothing: of another user, or of a process that has ended.
+std::optional<std::string> text_of(const std::filesystem::path& file) {
+  try {
+    return read_text_file(file);
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 // Of a source file as the process sees it, which may be in a container; nothing if it cannot be read, or is too large
 // for a file that someone wrote.
 std::optional<std::string> source_of(int pid, const std::string& file) {
@@ -41,11 +51,14 @@ std::optional<std::string> source_of(int pid, const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   if (std::filesystem::file_size(path, error) > kLargestSource || error) return std::nullopt;
-  try {
-    return read_text_file(path);
-  } catch (const Error&) {  // of another user
-    return std::nullopt;
-  }
+  return text_of(path);
+}
+
+// Whether the process started `seconds` ago or later.
+bool is_younger(int process, double seconds) {
+  const std::optional<std::string> text = text_of("/proc/" + std::to_string(process) + "/stat");
+  const std::optional<TaskStat> stat = text ? parse_task_stat(*text) : std::nullopt;
+  return stat && since_boot_s() - static_cast<double>(stat->start_ticks) / ticks_per_s() < seconds;
 }
 
 }  // namespace
@@ -127,6 +140,7 @@ class StackProbe::State {
   struct Window {
     StackTarget target;
     double begin_s = 0;
+    bool from_start = false;      // StackRecording::from_start
     std::optional<PySpyRun> run;  // nothing after its end
   };
 
@@ -139,6 +153,7 @@ class StackProbe::State {
   void begin_window(double seconds, const std::filesystem::path& program, const StackTarget& target) {
     window_.target = target;
     window_.begin_s = seconds;
+    window_.from_start = is_younger(target.rank, seconds + kShort);
     const int rate = target.kind == RecordingKind::kAll ? options_.rate_all : options_.rate;
     try {
       window_.run.emplace(program,
@@ -156,9 +171,10 @@ class StackProbe::State {
     const StackTarget& target = window_.target;
     bool immediately;
     if (result.recording) {
-      const auto text_of = [&](const std::string& file) { return source_of(target.process, file); };
-      if (target.kind == RecordingKind::kAll) mark_flushes(*result.recording, text_of);
-      if (target.kind != RecordingKind::kInterpreter) add_image_calls(*result.recording, text_of);
+      const auto source = [&](const std::string& file) { return source_of(target.process, file); };
+      if (target.kind == RecordingKind::kAll) mark_flushes(*result.recording, source);
+      if (target.kind != RecordingKind::kInterpreter) add_image_calls(*result.recording, source);
+      result.recording->from_start = window_.from_start;
       immediately = turns_.recorded(target, recorded_.add(target, result, seconds));
     } else {
       immediately = turns_.failed(target);

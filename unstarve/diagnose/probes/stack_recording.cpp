@@ -43,6 +43,31 @@ bool is_start(const std::vector<int>& sample, const std::vector<CodeLine>& lines
   });
 }
 
+bool has_gradient(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
+  return std::ranges::any_of(sample,
+                             [&](int index) { return computes_gradients(lines[static_cast<std::size_t>(index)]); });
+}
+
+// The innermost function of the program in a stack; empty if there is none.
+std::string own_function(const std::vector<int>& stack, const std::vector<CodeLine>& lines) {
+  const auto own = std::find_if(stack.rbegin(), stack.rend(),
+                                [&](int index) { return !is_library(lines[static_cast<std::size_t>(index)]); });
+  if (own == stack.rend()) return {};
+  const CodeLine& line = lines[static_cast<std::size_t>(*own)];
+  return line.file + ":" + line.function;
+}
+
+// The functions of the program from the first gradients on; nothing if there are none.
+std::optional<std::set<std::string>> functions_of_training(const std::vector<std::vector<int>>& samples,
+                                                           const std::vector<CodeLine>& lines) {
+  const auto first =
+      std::ranges::find_if(samples, [&](const std::vector<int>& sample) { return has_gradient(sample, lines); });
+  if (first == samples.end()) return std::nullopt;
+  std::set<std::string> functions;
+  for (auto sample = first; sample != samples.end(); ++sample) functions.insert(own_function(*sample, lines));
+  return functions;
+}
+
 // A forked process has the stack of its parent below its own, which begins with Process._bootstrap().
 std::size_t begin_of_own(const std::vector<int>& sample, const std::vector<CodeLine>& lines) {
   for (std::size_t i = sample.size(); i > 0; --i) {
@@ -268,10 +293,20 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
     const std::vector<double> weights =
         role == StackThread::kMain ? weights_of(thread.samples, recording.lines, factor)
                                    : std::vector<double>(thread.samples.size(), is_main || is_worker ? factor : 1);
+    bool trains = true;  // from this sample on
+    std::optional<std::set<std::string>> training;
+    if (role == StackThread::kMain && all && !training_.contains(main_process)) {
+      training = functions_of_training(thread.samples, recording.lines);
+      if (training) training_.insert(main_process);
+      trains = !training || !recording.from_start;
+      if (!trains) drop_start(*training);
+    }
     for (std::size_t number = 0; number < thread.samples.size(); ++number) {
       const std::vector<int>& sample = thread.samples[number];
       const double sample_s = recording.interval_s * weights[number];
-      if (is_start(sample, recording.lines)) {
+      trains = trains || has_gradient(sample, recording.lines);
+      const bool before = !trains && !training->contains(own_function(sample, recording.lines));
+      if (before || is_start(sample, recording.lines)) {
         if (all && role == StackThread::kMain) sum_.seconds -= sample_s;
         continue;
       }
@@ -295,6 +330,15 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
     sum_.stacks.push_back(std::move(stack));
   }
   limit();
+}
+
+void StackSum::drop_start(const std::set<std::string>& training) {
+  std::erase_if(sum_.stacks, [&](const StackUse& stack) {
+    if (stack.thread != StackThread::kMain || training.contains(own_function(stack.lines, sum_.lines))) return false;
+    sum_.seconds -= stack.seconds;
+    sum_.interpreter_s -= stack.interpreter_s;
+    return true;
+  });
 }
 
 void StackSum::limit() {

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ struct StackRecording {
   double interval_s = 0;  // between two samples
   std::vector<CodeLine> lines;
   std::vector<RecordedThread> threads;
+  bool from_start = false;  // of a program that started while it was watched
 };
 
 // `process`: that of threads whose names have none. Throws Error(kInput) for text of another form.
@@ -45,10 +47,11 @@ enum class RecordingKind {
   kInterpreter,  // threads that hold the interpreter's lock
 };
 
-// Adds up recordings, without the samples in which threads import modules or wait for the start of all ranks, and
-// without the stacks of the parents of forked processes. Missing samples of the main process are replaced, in its main
-// thread mostly by those of lines that call different functions. Memory: of stacks that differ, the 4000 with most time
-// are kept.
+// Adds up recordings, without the start of the program and without the stacks of the parents of forked processes. The
+// start are samples in which threads import modules or wait for the start of all ranks, and, of the main thread of a
+// program that computes gradients, the functions that it was in before the first ones, but not after them. Missing
+// samples of the main process are replaced, in its main thread mostly by those of lines that call different functions.
+// Memory: of stacks that differ, the 4000 with most time are kept.
 class StackSum {
  public:
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the
@@ -64,9 +67,12 @@ class StackSum {
 
  private:
   void limit();
+  // Removes what main threads did until now in functions of the program that are not in `training`.
+  void drop_start(const std::set<std::string>& training);
   void add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor, double end_s);
   PythonStacks sum_;
-  double worker_s_ = 0;  // in which workers were recorded
+  double worker_s_ = 0;     // in which workers were recorded
+  std::set<int> training_;  // processes of which gradients were seen
 };
 
 }  // namespace unstarve

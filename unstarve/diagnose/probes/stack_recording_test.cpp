@@ -126,6 +126,56 @@ TEST_CASE("recordings are added up") {
   CHECK(main_s == Approx(0.3));
 }
 
+TEST_CASE("functions that end before the first gradients are the start of the program") {
+  StackRecording recording;
+  recording.interval_s = 0.1;
+  recording.lines = {{"main", "/x/train.py", 9},          {"load_all", "/x/train.py", 3}, {"open", "PIL/Image.py", 5},
+                     {"backward", "torch/_tensor.py", 5}, {"batch", "/x/train.py", 6},    {"start", "threading.py", 5}};
+  const std::vector<int> loads{0, 1, 2}, decodes{0, 4, 2}, trains{0, 3}, other{5};
+  recording.threads = {{72, true, {other, loads, loads, decodes, {0}, trains, decodes, trains}},
+                       {72, false, {loads, loads, loads, loads, trains, trains, trains, trains}}};
+  recording.from_start = true;
+  const auto seconds_of = [](const StackSum& sum, StackThread thread, const char* function) {
+    const PythonStacks stacks = sum.stacks();
+    double seconds = 0;
+    for (const StackUse& stack : stacks.stacks) {
+      const bool has = std::ranges::any_of(
+          stack.lines, [&](int index) { return stacks.lines[static_cast<std::size_t>(index)].function == function; });
+      if (stack.thread == thread && has) seconds += stack.seconds;
+    }
+    return seconds;
+  };
+  StackSum sum;
+  sum.add(recording, 72, RecordingKind::kAll, 0.8, 5);
+  CHECK(sum.seconds() == Approx(0.5));
+  CHECK(seconds_of(sum, StackThread::kMain, "load_all") == 0);
+  CHECK(seconds_of(sum, StackThread::kMain, "batch") == Approx(0.2));  // also the one before the first gradients
+  CHECK(seconds_of(sum, StackThread::kMain, "backward") == Approx(0.2));
+  CHECK(seconds_of(sum, StackThread::kHelper, "load_all") == Approx(0.4));
+  sum.add(recording, 72, RecordingKind::kAll, 0.8, 9);  // the program trains since the first recording
+  CHECK(seconds_of(sum, StackThread::kMain, "load_all") == Approx(0.2));
+  // The first gradients are in the second recording.
+  StackRecording first = recording;
+  first.threads[0].samples = {other, loads, loads, decodes};
+  StackSum two;
+  two.add(first, 72, RecordingKind::kAll, 0.4, 5);
+  CHECK(two.seconds() == Approx(0.4));
+  two.add(recording, 72, RecordingKind::kAll, 0.8, 9);
+  CHECK(two.seconds() == Approx(0.1 + 0.5));
+  CHECK(seconds_of(two, StackThread::kMain, "load_all") == 0);
+  CHECK(seconds_of(two, StackThread::kMain, "batch") == Approx(0.3));
+  // It was running before, or computes no gradients that are seen.
+  recording.from_start = false;
+  StackSum later;
+  later.add(recording, 72, RecordingKind::kAll, 0.8, 5);
+  CHECK(seconds_of(later, StackThread::kMain, "load_all") == Approx(0.2));
+  recording.from_start = true;
+  recording.lines[3].function = "forward";
+  StackSum unknown;
+  unknown.add(recording, 72, RecordingKind::kAll, 0.8, 5);
+  CHECK(seconds_of(unknown, StackThread::kMain, "load_all") == Approx(0.2));
+}
+
 TEST_CASE("one worker represents all, as long as the main process was recorded") {
   StackRecording worker;
   worker.interval_s = 0.1;

@@ -45,14 +45,6 @@ std::string shown(const std::vector<std::string>& command) {
   return printable(text);
 }
 
-double ticks_per_s() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
-
-double since_boot_s() {
-  timespec time{};
-  ::clock_gettime(CLOCK_BOOTTIME, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 // The entry of `name`, or of all further names if there are too many.
 template <class Value>
 Value& entry_of(std::map<std::string, Value>& entries, const std::string& name) {

@@ -447,6 +447,10 @@ bool is_library(const CodeLine& line) {
   return file[0] != '/' && file.find('/') != std::string::npos;
 }
 
+bool computes_gradients(const CodeLine& line) {
+  return line.function.find("backward") != std::string::npos || line.function.find("gradient") != std::string::npos;
+}
+
 bool is_trainer(const CodeLine& line) {
   constexpr std::array<std::string_view, 17> kFolders{"lightning/",
                                                       "pytorch_lightning/",

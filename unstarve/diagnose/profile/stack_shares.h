@@ -102,6 +102,8 @@ struct WorkerShares {
 // "train.py:34 (augment)"
 [[nodiscard]] std::string to_string(const CodeLine& line);
 [[nodiscard]] bool is_library(const CodeLine& line);
+// In the backward pass, by the name of the function.
+[[nodiscard]] bool computes_gradients(const CodeLine& line);
 // Of a library that contains the training loop of its users: Lightning, Keras, transformers, ...
 [[nodiscard]] bool is_trainer(const CodeLine& line);
 

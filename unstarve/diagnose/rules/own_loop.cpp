@@ -109,9 +109,7 @@ const CodeLine* evaluating_line(const PythonStacks& stacks, const StackUse& stac
 }
 
 bool computes_gradients(const PythonStacks& stacks, const StackUse& stack) {
-  return any_line(stacks, stack, [](const CodeLine& line) {
-    return line.function.find("backward") != std::string::npos || line.function.find("gradient") != std::string::npos;
-  });
+  return any_line(stacks, stack, [](const CodeLine& line) { return computes_gradients(line); });
 }
 
 double own_loading_share(const RunProfile& profile) {
