@@ -149,6 +149,7 @@ class PythonSource final : public Dataset {
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override {
     return {.file = fmt::format("{}[{}]", name_, id)};
   }
+  [[nodiscard]] bool known_by_path() const override { return false; }
   [[nodiscard]] int reads_in_flight() const override { return concurrency_ > 1 ? concurrency_ : 0; }
 
   void read(std::uint64_t id, RecordBuffer& record) const override {

@@ -1,5 +1,11 @@
 """Caches do not change batches, and the automatic one avoids reads."""
 
+import os
+
+import numpy as np
+import pytest
+from PIL import Image
+
 import unstarve as un
 from loader_support import copies, equal, photos
 
@@ -48,3 +54,43 @@ def test_the_automatic_cache_avoids_reads_in_the_second_epoch(photographs):
     assert again == 0 and "cache (exact): applied" in report
     again, report = calls(1)  # 2 % of the pixels, a third of the records; reading is cheap compared with decoding
     assert again > 24 and "none by cache.what auto: " in report and "per sample without a cache" in report
+
+
+def test_pixels_in_a_file_are_those_of_the_present_images(tmp_path, monkeypatch):
+    def write(path, grey):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.full((20, 20, 3), grey, np.uint8)).save(path, quality=95)
+
+    def greys(data="data"):
+        with un.open(data, labels=None).sequential().cache("pixels", folder=tmp_path / "cache").batch(4) as loader:
+            return [round(255 * float(image[0, 0, 0])) // 10 * 10 for images, _ in loader for image in images]
+
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / "data"
+    for number in range(4):
+        write(data / "a" / f"{number}.jpg", 10 * number + 45)
+    assert greys() == greys() == greys(data) == [40, 50, 60, 70]
+    files = list((tmp_path / "cache").iterdir())
+    # Overwritten in place, replaced under another name with the same number of files, and renamed.
+    write(data / "a" / "1.jpg", 205)
+    assert greys() == [40, 200, 60, 70]
+    (data / "a" / "3.jpg").unlink()
+    write(data / "a" / "00.jpg", 125)
+    assert greys() == [40, 120, 200, 60]
+    os.rename(data / "a" / "0.jpg", data / "a" / "9.jpg")
+    assert greys() == [120, 200, 60, 40]
+    # The same relative path in another folder.
+    os.makedirs(tmp_path / "other")
+    monkeypatch.chdir(tmp_path / "other")
+    for number in range(4):
+        write(tmp_path / "other" / "data" / "a" / f"{number}.jpg", 225)
+    assert greys() == [220] * 4
+    assert set(files) < set((tmp_path / "cache").iterdir())
+
+
+def test_objects_of_a_program_have_no_pixels_in_a_file(tmp_path):
+    images = [np.full((8, 8, 3), number, np.uint8) for number in range(4)]
+    encoded = un.from_source([(un.encode_jpeg(image), 0) for image in images]).sequential()
+    assert copies(encoded.cache("pixels").batch(4))
+    with pytest.raises(un.errors.ArgumentError, match=r"cache.folder: Python source list has no path .* Remove"):
+        copies(encoded.cache("pixels", folder=tmp_path).batch(4))

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/machine/host.h"
 #include "unstarve/diagnose/probes/step_choice.h"
 #include "unstarve/diagnose/probes/step_log.h"
 #include "unstarve/diagnose/profile/roles.h"
@@ -22,12 +23,6 @@ double to_unix_s() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec) - seconds_now();
-}
-
-std::string host_name() {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return printable(name);
 }
 
 // The ranks of the processes that have recorded kernels.
@@ -170,7 +165,7 @@ RunProfile RunProbes::profile_of(double seconds, std::vector<ProcessUse> process
   profile.watching = {seconds,         cost.looks, cost.cpu_s + gpus_.cpu_s() + periods_.cpu_s() + threads_.cpu_s(),
                       stacks_.cpu_s(), "",         gpus_.missing(),
                       kernels_.missing};
-  profile.ranks = rank_uses(profile, host_name(), begin_ + to_unix_s(), rank_facts());
+  profile.ranks = rank_uses(profile, printable(host_name()), begin_ + to_unix_s(), rank_facts());
   if (profile.trace) {
     set_ranks(*profile.trace, profile.ranks);
     set_peak_memory(*profile.trace, kernels_.pci_addresses, profile.gpus);

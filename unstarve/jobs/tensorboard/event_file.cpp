@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "unstarve/core/error.h"
+#include "unstarve/core/machine/host.h"
 #include "unstarve/storage/bytes/crc.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
@@ -41,11 +42,6 @@ WireWriter event_at(std::int64_t step) { return WireWriter().float64(kWallTime, 
 
 std::string event_of(std::int64_t step, const WireWriter& value) {
   return event_at(step).message(kSummary, WireWriter().message(kValue, value)).text();
-}
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "host";
 }
 
 // Appends the checksum of `bytes`.

@@ -33,6 +33,13 @@ struct ScanIndexFacts {
   std::string why_no_file{};                   // reason if there is no candidate
 };
 
+// What the file of a pixel cache depends on. Not gathered without cache.folder.
+struct CacheFileFacts {
+  bool known_by_path = false;  // Dataset::known_by_path()
+  std::uint64_t content = 0;   // content_stamp()
+  std::string host{};          // the name of this one if hosts share the folder; else empty
+};
+
 struct DataFacts {
   std::string format;
   std::uint64_t records = 0;
@@ -48,6 +55,7 @@ struct DataFacts {
   int reads_in_flight = 0;                 // useful concurrent reads, as measured by the dataset
   int most_reads_in_flight = 0;            // maximum that may be useful later in the run
   ScanIndexFacts scan_index{};
+  CacheFileFacts cache_file{};
 };
 
 }  // namespace unstarve

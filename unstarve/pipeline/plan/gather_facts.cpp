@@ -5,9 +5,11 @@
 
 #include "unstarve/codecs/decoder.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/machine/host.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/plan/scan_index_files.h"
 #include "unstarve/pipeline/spec/spec.h"
+#include "unstarve/storage/dataset/content_stamp.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -99,6 +101,15 @@ void find_index_files(const PipelineSpec& spec, ScanIndexFacts& facts) {
   facts.shown_file = found == facts.files.end() ? facts.files.front() : *found;
 }
 
+CacheFileFacts cache_file_facts(const Dataset& dataset, const std::string& folder) {
+  CacheFileFacts facts;
+  if (folder.empty()) return facts;
+  facts.known_by_path = dataset.known_by_path();
+  if (facts.known_by_path) facts.content = content_stamp(dataset);
+  if (is_on_network(folder)) facts.host = host_name();
+  return facts;
+}
+
 }  // namespace
 
 DataFacts gather_facts(const PipelineSpec& spec, RunData& data) {
@@ -130,6 +141,7 @@ DataFacts gather_facts(const PipelineSpec& spec, RunData& data) {
     facts.scan_index.not_used = data.packed_indexes.not_used;
     find_index_files(spec, facts.scan_index);
   }
+  facts.cache_file = cache_file_facts(dataset, spec.cache.folder);
   return facts;
 }
 

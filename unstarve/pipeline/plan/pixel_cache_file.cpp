@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/operation.h"
 #include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/plan/plan.h"
@@ -34,8 +34,16 @@ PixelCacheFile pixel_cache_file(const Plan& plan) {
     file.key += plan.spec.operations[i].name + to_text(plan.spec.operations[i].params) + '\n';
   const CacheSpec& cache = plan.spec.cache;
   if (cache.folder.empty()) return file;
+  const CacheFileFacts& facts = plan.facts.cache_file;
+  if (!facts.known_by_path)
+    throw argument_error(
+        "cache.folder: {} has no path by which a later run knows its images; expected files or URLs. "
+        "Remove cache.folder: the pixels are then cached in memory.",
+        plan.facts.format);
   const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(file.key.data()), file.key.size());
-  file.path = std::filesystem::path(cache.folder) / fmt::format("pixels-{:08x}-{}mb", crc32(bytes), cache.limit_mb);
+  file.path =
+      std::filesystem::path(cache.folder) / fmt::format("pixels-{:016x}-{:08x}-{}mb{}{}", facts.content, crc32(bytes),
+                                                        cache.limit_mb, facts.host.empty() ? "" : "-", facts.host);
   return file;
 }
 

@@ -131,7 +131,18 @@ void PixelFile::drop_unfinished() {
   }
 }
 
-std::atomic<std::uint64_t>& PixelFile::used() const { return reinterpret_cast<Header*>(memory_)->used; }
+std::uint64_t PixelFile::used() const {
+  return reinterpret_cast<Header*>(memory_)->used.load(std::memory_order_relaxed);
+}
+
+std::optional<std::uint64_t> PixelFile::hand_out(std::uint64_t bytes) const {
+  std::atomic<std::uint64_t>& used = reinterpret_cast<Header*>(memory_)->used;
+  std::uint64_t offset = used.load(std::memory_order_relaxed);
+  // A counter that only grows by what fits: bytes that are returned could be handed out twice.
+  while (offset <= limit_ && bytes <= limit_ - offset)
+    if (used.compare_exchange_weak(offset, offset + bytes, std::memory_order_relaxed)) return offset;
+  return std::nullopt;
+}
 
 int PixelFile::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const {
   return write_at(file_.get(), table_bytes_ + offset, bytes).error;

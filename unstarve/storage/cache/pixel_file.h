@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -55,7 +56,9 @@ class PixelFile {
   // The complete entries when it was opened, if no other process used it then; otherwise 0.
   [[nodiscard]] std::uint64_t complete_at_open() const { return complete_at_open_; }
   [[nodiscard]] PixelEntry& entry(std::uint64_t id) const { return reinterpret_cast<PixelEntry*>(memory_ + kPage)[id]; }
-  [[nodiscard]] std::atomic<std::uint64_t>& used() const;  // bytes of pixels handed out
+  [[nodiscard]] std::uint64_t used() const;  // bytes of pixels handed out
+  // The offset of `bytes` that no other thread or process has or gets; nothing if they exceed the limit.
+  [[nodiscard]] std::optional<std::uint64_t> hand_out(std::uint64_t bytes) const;
   [[nodiscard]] const std::uint8_t* pixels() const { return memory_ + table_bytes_; }
   // Writes at an offset of the pixels. Returns 0 or the errno. Not through the map, where a full disk raises a signal.
   [[nodiscard]] int write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const;

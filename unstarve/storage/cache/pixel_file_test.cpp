@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -25,7 +27,7 @@ TEST_CASE("entries and pixels remain in the file, without those that were being 
     CHECK(file.complete_at_open() == 0);
     CHECK(file.used() == 0);
     CHECK(file.write(64, bytes) == 0);
-    file.used() = 128;
+    CHECK(file.hand_out(128) == 0);
     file.entry(3).location = PixelEntry::kFirst + 64;
     file.entry(kSamples - 1).location = PixelEntry::kBeingWritten;
     const PixelFile shared(path, "key", kSamples, kLimit);  // not alone: changes nothing
@@ -60,6 +62,33 @@ TEST_CASE("a file without a path is in memory", "[storage]") {
   const PixelFile one({}, "key", kSamples, kLimit), other({}, "key", kSamples, kLimit);
   one.entry(0).location = PixelEntry::kFirst;
   CHECK(other.entry(0).location == PixelEntry::kAbsent);
+}
+
+TEST_CASE("no byte is handed out twice, also when little room is left", "[storage]") {
+  constexpr int kThreads = 4, kRounds = 200;
+  for (int round = 0; round < kRounds; ++round) {
+    const PixelFile file({}, "key", kSamples, kLimit);
+    std::vector<std::vector<std::pair<std::uint64_t, std::uint64_t>>> ranges(kThreads);
+    {
+      std::vector<std::jthread> threads;
+      for (std::size_t t = 0; t < kThreads; ++t)
+        threads.emplace_back([&, t] {
+          for (std::uint64_t bytes = 64 * (t + 1) * 5; bytes > 0; bytes -= 64)
+            for (int i = 0; i < 4; ++i)
+              if (const auto offset = file.hand_out(bytes)) ranges[t].emplace_back(*offset, bytes);
+        });
+    }
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> all;
+    for (const auto& some : ranges) all.insert(all.end(), some.begin(), some.end());
+    std::ranges::sort(all);
+    std::uint64_t end = 0;
+    for (const auto& [offset, bytes] : all) {
+      REQUIRE(offset == end);
+      end = offset + bytes;
+    }
+    REQUIRE(end == file.used());
+    REQUIRE(end <= file.limit());
+  }
 }
 
 }  // namespace unstarve

@@ -54,13 +54,12 @@ class MappedStore final : public PixelStore {
     if (room_ && !room_->take(bytes)) {
       entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
       // Other users may return memory to the shared budget.
-      if (file_.used().load(std::memory_order_relaxed) + bytes > room_->size())
+      if (file_.used() + bytes > room_->size())
         stop(fmt::format(" is full: its limit is {} bytes", room_->size()), false);
       return;
     }
-    const std::uint64_t offset = file_.used().fetch_add(bytes, std::memory_order_relaxed);
-    if (offset + bytes > file_.limit()) {
-      file_.used().fetch_sub(bytes, std::memory_order_relaxed);
+    const std::optional<std::uint64_t> offset = file_.hand_out(bytes);
+    if (!offset) {
       if (room_) room_->give_back(bytes);
       entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
       stop(fmt::format(" is full: its limit is {} bytes", file_.limit()), false);
@@ -70,7 +69,7 @@ class MappedStore final : public PixelStore {
     for (int y = 0; y < from.height; ++y) {
       const std::span<const std::uint8_t> row(from.data + y * from.row_stride, row_bytes);
       crc = crc32(row, crc);
-      if (!write(offset + static_cast<std::uint64_t>(y) * row_bytes, row)) {
+      if (!write(*offset + static_cast<std::uint64_t>(y) * row_bytes, row)) {
         entry.location.store(PixelEntry::kAbsent, std::memory_order_release);
         return;
       }
@@ -81,10 +80,10 @@ class MappedStore final : public PixelStore {
     entry.crc = crc;
     checked_[id].store(1, std::memory_order_relaxed);
     records_.fetch_add(1, std::memory_order_relaxed);
-    entry.location.store(offset + PixelEntry::kFirst, std::memory_order_release);
+    entry.location.store(*offset + PixelEntry::kFirst, std::memory_order_release);
   }
 
-  [[nodiscard]] CacheCounts counts() const override { return {records_.load(), file_.used().load(), file_.limit()}; }
+  [[nodiscard]] CacheCounts counts() const override { return {records_.load(), file_.used(), file_.limit()}; }
 
   [[nodiscard]] std::string note() const override {
     std::lock_guard lock(mutex_);
@@ -110,7 +109,7 @@ class MappedStore final : public PixelStore {
   bool write(std::uint64_t offset, std::span<const std::uint8_t> bytes) const {
     const int reason = file_.write(offset, bytes);
     if (reason == 0) return true;
-    const std::uint64_t used = file_.used().load(std::memory_order_relaxed);
+    const std::uint64_t used = file_.used();
     stop(fmt::format(" stores no more images: writing failed after {} bytes of pixels: {}", used,
                      std::generic_category().message(reason)),
          true);

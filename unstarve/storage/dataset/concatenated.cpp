@@ -71,6 +71,9 @@ class Concatenated final : public Dataset {
     const std::size_t part = part_of(id);
     return parts_[part].data->record_location(id - begin_[part]);
   }
+  [[nodiscard]] bool known_by_path() const override {
+    return std::ranges::all_of(parts_, [](const Part& part) { return part.data->known_by_path(); });
+  }
   [[nodiscard]] std::vector<std::string> notes() const override {
     std::vector<std::string> notes;
     for (const Part& part : parts_)

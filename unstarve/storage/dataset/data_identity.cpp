@@ -4,6 +4,8 @@
 #include <array>
 #include <string_view>
 
+#include "unstarve/core/digest.h"
+
 namespace unstarve {
 namespace {
 
@@ -12,24 +14,10 @@ constexpr int kBits = 16;
 constexpr std::array<std::string_view, 4> kParts{"format", "class names", "number, order or sizes of the sources",
                                                  "names or order of shards and records"};
 
-// FNV-1a over texts and numbers; each text is preceded by its length.
-class Digest {
- public:
-  void add(std::uint64_t number) {
-    for (int i = 0; i < 8; ++i) add_byte(static_cast<std::uint8_t>(number >> (8 * i)));
-  }
-  void add(std::string_view text) {
-    add(text.size());
-    for (const char letter : text) add_byte(static_cast<std::uint8_t>(letter));
-  }
-  [[nodiscard]] std::uint64_t folded() const {
-    return (value_ ^ (value_ >> 16) ^ (value_ >> 32) ^ (value_ >> 48)) & 0xffff;
-  }
-
- private:
-  void add_byte(std::uint8_t byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
-  std::uint64_t value_ = 0xcbf29ce484222325ULL;
-};
+std::uint64_t folded(const Digest& digest) {
+  const std::uint64_t value = digest.value();
+  return (value ^ (value >> 16) ^ (value >> 32) ^ (value >> 48)) & 0xffff;
+}
 
 // The last `components` of a path or URL, without the query of a URL.
 std::string_view end_of(std::string_view path, int components) {
@@ -60,7 +48,7 @@ std::uint64_t of_records(const Dataset& data, const std::vector<std::uint64_t>& 
     add(parts[i + 1] - 1);
   }
   for (std::uint64_t i = 1; i <= kSpread && data.size() > 0; ++i) add(data.size() / (kSpread + 1) * i);
-  return digest.folded();
+  return folded(digest);
 }
 
 }  // namespace
@@ -71,8 +59,8 @@ std::uint64_t data_identity(const Dataset& data) {
   format.add(data.format());
   for (const std::string& name : data.classes()) classes.add(name);
   for (const std::uint64_t begin : parts) sources.add(begin);
-  const std::uint64_t identity = format.folded() << (3 * kBits) | classes.folded() << (2 * kBits) |
-                                 sources.folded() << kBits | of_records(data, parts);
+  const std::uint64_t identity = folded(format) << (3 * kBits) | folded(classes) << (2 * kBits) |
+                                 folded(sources) << kBits | of_records(data, parts);
   return std::max<std::uint64_t>(identity, 1);
 }
 

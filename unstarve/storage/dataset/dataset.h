@@ -87,6 +87,8 @@ class Dataset {
   // Equal for equal data, and different for each record unless the same data is given twice.
   // Precondition: id < size().
   [[nodiscard]] virtual RecordLocation record_location(std::uint64_t id) const = 0;
+  // Whether the locations identify the records in later runs; false for objects of a program.
+  [[nodiscard]] virtual bool known_by_path() const { return true; }
   // As text for messages: "photos/cat/1.jpg", "data_batch_1.bin record 17 at offset 52241".
   [[nodiscard]] std::string location(std::uint64_t id) const { return to_string(record_location(id)); }
 
