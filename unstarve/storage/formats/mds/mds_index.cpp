@@ -183,9 +183,9 @@ MdsPixels parse_mds_pil(std::span<const std::uint8_t> value) {
   if (mode != "RGB" && mode != "L") throw input_error("raw image of mode '{}'; expected RGB or L", mode);
   image.channels = mode == "L" ? 1 : 3;
   image.pixels = value.subspan(kHead + mode_bytes);
-  constexpr std::uint32_t kMaxSide = 1 << 20;
+  constexpr std::uint32_t kLongestSide = 1 << 20;
   const std::uint64_t needed = std::uint64_t{image.width} * image.height * static_cast<std::uint64_t>(image.channels);
-  if (image.width == 0 || image.height == 0 || image.width > kMaxSide || image.height > kMaxSide ||
+  if (image.width == 0 || image.height == 0 || image.width > kLongestSide || image.height > kLongestSide ||
       needed != image.pixels.size()) {
     throw input_error("a raw image of {} x {} pixels with {} bytes", image.width, image.height, image.pixels.size());
   }

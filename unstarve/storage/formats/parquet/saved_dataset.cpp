@@ -36,18 +36,18 @@ bool has(const Source& source, const char* name) {
 
 nlohmann::json read_json(const Source& source, const char* name) {
   const auto file = open_bytes(source.path + "/" + name);
-  nlohmann::json json;
-  if (file->size() <= kMaxJsonBytes) json = try_parse_json(read_text(*file, file->size()));
-  if (!json.is_object()) throw input_error("read {}: not a JSON object", file->name());
-  return json;
+  nlohmann::json read;
+  if (file->size() <= kMaxJsonBytes) read = try_parse_json(read_text(*file, file->size()));
+  if (!read.is_object()) throw input_error("read {}: not a JSON object", file->name());
+  return read;
 }
 
 // The name of a file or folder in the source.
-std::string checked_name(const Source& source, const nlohmann::json& json, const char* file) {
-  const std::string name = json.is_string() ? json.get<std::string>() : "";
+std::string checked_name(const Source& source, const nlohmann::json& found, const char* file) {
+  const std::string name = found.is_string() ? found.get<std::string>() : "";
   if (!name.empty() && name.find('/') == std::string::npos && !leaves_folder(name)) return name;
   throw input_error("read {}/{}: found the name {}; expected a name in the same folder", shown_name(source.path), file,
-                    json_text(json));
+                    json_text(found));
 }
 
 // The files that state.json lists.
