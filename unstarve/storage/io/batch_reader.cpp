@@ -16,6 +16,7 @@
 
 #include "unstarve/core/file_transfer.h"
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/process/per_process.h"
 
 namespace unstarve {
 namespace {
@@ -175,8 +176,9 @@ int uring_error() noexcept {
 }
 
 BatchReader& thread_batch_reader() {
-  thread_local const std::unique_ptr<BatchReader> reader = open_batch_reader(BatchReaderKind::kBest, kThreadReads);
-  return *reader;
+  thread_local const PerProcess<BatchReader> reader(
+      [] { return open_batch_reader(BatchReaderKind::kBest, kThreadReads); });
+  return reader.get();
 }
 
 }  // namespace unstarve

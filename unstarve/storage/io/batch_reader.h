@@ -42,8 +42,9 @@ class BatchReader {
 // The errno of io_uring_setup(2) in this process; 0 if io_uring is available. One system call per call.
 [[nodiscard]] int uring_error() noexcept;
 
-// The calling thread's own reader of kind kBest, created at its first use, with kThreadReads in flight: as many as each
-// read-ahead thread of the loader requests by default, since a pool has one thread per read.
+// The calling thread's own reader of kind kBest, created at its first use (in a fork of the process, too), with
+// kThreadReads in flight: as many as each read-ahead thread of the loader requests by default, since a pool has one
+// thread per read.
 inline constexpr int kThreadReads = 4;
 [[nodiscard]] BatchReader& thread_batch_reader();
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/core/process/per_process.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
@@ -88,11 +89,14 @@ SourceStamp stamp_of(const ObjectPin& pin) {
   return {pin.bytes, load_little<std::int64_t>(remote::sha256(text).data())};
 }
 
+// A fork has none of its parent's threads and must not write to its connections.
+using EngineOfProcess = PerProcess<remote::Engine>;
+
 // One remote object: reads the disk cache first, then the engine.
 class RemoteSource final : public ByteSource {
  public:
   RemoteSource(ObjectAddress object, ObjectPin pin, const RemoteOptions& options,
-               std::shared_ptr<remote::Engine> engine, const std::shared_ptr<remote::DiskCache>& cache)
+               std::shared_ptr<const EngineOfProcess> engine, const std::shared_ptr<remote::DiskCache>& cache)
       : object_(std::move(object)),
         name_(object_.url.display_name()),
         pin_(std::move(pin)),
@@ -142,7 +146,7 @@ class RemoteSource final : public ByteSource {
       fetch.length = part.length;
       fetch.out = std::move(part.out);
     }
-    engine_->fetch(fetches);
+    engine_->get().fetch(fetches);
   }
 
   ObjectAddress object_;
@@ -150,7 +154,7 @@ class RemoteSource final : public ByteSource {
   ObjectPin pin_;
   SourceStamp stamp_;
   std::uint64_t split_bytes_, join_bytes_;
-  std::shared_ptr<remote::Engine> engine_;
+  std::shared_ptr<const EngineOfProcess> engine_;
   mutable std::optional<remote::DiskCache::Object> cached_;
 };
 
@@ -216,7 +220,7 @@ bool names_other_region(const ReplyHeaders& reply, const std::string& used) {
 
 struct RemoteStore::Parts {
   RemoteOptions options;
-  std::shared_ptr<remote::Engine> engine;
+  std::shared_ptr<const EngineOfProcess> engine;
   std::shared_ptr<remote::DiskCache> cache;  // null: none
   std::map<Scheme, std::shared_ptr<remote::BucketClient>> clients;
   // Regions of buckets that are not in the configured region.
@@ -242,7 +246,8 @@ struct RemoteStore::Parts {
 
 RemoteStore::RemoteStore(RemoteOptions options) {
   checked(options);
-  auto engine = std::make_shared<remote::Engine>(options);
+  auto engine = std::make_shared<EngineOfProcess>([options] { return std::make_unique<remote::Engine>(options); });
+  (void)engine->get();  // its failure is that of the store
   std::shared_ptr<remote::DiskCache> cache;
   if (!options.cache_folder.empty()) {
     cache = std::make_shared<remote::DiskCache>(options.cache_folder, options.cache_bytes, options.on_warning);
@@ -273,14 +278,14 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
     throw argument_error("open {}: found a bucket without a key; expected the key of an object", name);
   }
   ObjectAddress object = parts_->address_of(url);
-  Probe answer = probe(*parts_->engine, object, true);
+  Probe answer = probe(parts_->engine->get(), object, true);
   if (object.client != nullptr && names_other_region(answer.reply, object.region)) {
     object.region = answer.reply.bucket_region;
     parts_->remember(url, object.region);
-    answer = probe(*parts_->engine, object, true);
+    answer = probe(parts_->engine->get(), object, true);
   }
   // An empty object has no first byte.
-  if (answer.reply.status == 416) answer = probe(*parts_->engine, object, false);
+  if (answer.reply.status == 416) answer = probe(parts_->engine->get(), object, false);
   if (missing_is_null && means_missing(answer.reply.status)) return nullptr;
   if (answer.reply.status != 200 && answer.reply.status != 206)
     reject("open " + name, answer.reply, answer.body, object.client);
@@ -321,7 +326,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
     fetch.document_limit = kListPageLimit;
     fetch.make_request = [&](std::uint64_t, std::uint64_t) { return client->list(next, region); };
     fetch.renew = renew_by(client);
-    parts_->engine->fetch(std::span(&fetch, 1));
+    parts_->engine->get().fetch(std::span(&fetch, 1));
     if (names_other_region(fetch.reply, region)) {
       region = fetch.reply.bucket_region;
       parts_->remember(url, region);
@@ -347,7 +352,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
 }
 
 RemoteStatistics RemoteStore::statistics() const {
-  RemoteStatistics statistics = parts_->engine->statistics();
+  RemoteStatistics statistics = parts_->engine->get().statistics();
   if (parts_->cache) {
     const remote::CacheStatistics cache = parts_->cache->statistics();
     statistics.cache_hit_bytes = cache.hit_bytes;

@@ -67,11 +67,13 @@ ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& 
   number_classes(threads);
   fields_.push_back({"image", FieldKind::kEncodedImage});
   if (labels_ != ParquetLabels::kNone) fields_.push_back({"label", FieldKind::kLabel});
-  cache_ = std::make_unique<RowGroupCache>(
-      RowGroupCache::Source{
-          groups_.size(), [this](std::size_t group) { return decode(group); },
-          [this](std::size_t group) { return info_of(group).decoded_bytes + info_of(group).rows * kRowBytes; }},
-      options.cache_bytes, threads);
+  cache_.emplace([this, threads, bytes = options.cache_bytes] {
+    return std::make_unique<RowGroupCache>(
+        RowGroupCache::Source{
+            groups_.size(), [this](std::size_t group) { return decode(group); },
+            [this](std::size_t group) { return info_of(group).decoded_bytes + info_of(group).rows * kRowBytes; }},
+        bytes, threads);
+  });
 }
 
 ParquetDataset::~ParquetDataset() = default;
@@ -251,7 +253,7 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
 
 void ParquetDataset::read(std::uint64_t id, RecordBuffer& record) const {
   const std::size_t group = group_of(id);
-  fill(id, group, *cache_->get(group), record);
+  fill(id, group, *cache_->get().get(group), record);
 }
 
 void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<RecordBuffer> records) const {
@@ -263,14 +265,14 @@ void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<Rec
     const std::size_t group = order[next].first;
     std::size_t end = next;
     while (end < order.size() && order[end].first == group) ++end;
-    if (end < order.size()) cache_->prefetch(order[end].first);
-    const std::shared_ptr<const RowGroup> rows = cache_->get(group);
+    if (end < order.size()) cache_->get().prefetch(order[end].first);
+    const std::shared_ptr<const RowGroup> rows = cache_->get().get(group);
     for (; next < end; ++next) fill(ids[order[next].second], group, *rows, records[order[next].second]);
   }
 }
 
 std::span<const std::uint8_t> ParquetDataset::prefetch(std::uint64_t id) const noexcept {
-  cache_->prefetch(group_of(id));
+  cache_->get().prefetch(group_of(id));
   return {};
 }
 

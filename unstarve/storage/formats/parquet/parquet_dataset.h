@@ -2,10 +2,12 @@
 // A Dataset of several Parquet or Arrow files with a cache of row groups. parquet.h documents the contract.
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "unstarve/core/process/per_process.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
 #include "unstarve/storage/formats/parquet/parquet_file.h"
 #include "unstarve/storage/formats/parquet/row_group_cache.h"
@@ -35,7 +37,7 @@ class ParquetDataset final : public Dataset {
   std::span<const std::uint8_t> prefetch(std::uint64_t id) const noexcept override;
 
   // Number of row groups decoded so far.
-  [[nodiscard]] std::uint64_t decoded_groups() const { return cache_->decoded(); }
+  [[nodiscard]] std::uint64_t decoded_groups() const { return cache_->get().decoded(); }
 
  private:
   struct Group {
@@ -65,7 +67,7 @@ class ParquetDataset final : public Dataset {
   std::unordered_map<std::string, std::int64_t> number_of_class_;  // if labels are names
   ParquetLabels labels_ = ParquetLabels::kNone;
   std::uint64_t stored_bytes_ = 0;
-  std::unique_ptr<RowGroupCache> cache_;  // last: its threads use the members above
+  std::optional<PerProcess<RowGroupCache>> cache_;  // last: its threads use the others
 };
 
 // The options of the source. Throws Error(kArgument) for unknown ones.
