@@ -91,11 +91,16 @@ void write_file_atomically(const fs::path& path, std::span<const std::span<const
   if (fs::exists(status) && !fs::is_regular_file(status)) return write_in_place(path, parts);
   const fs::path target = follow_links(path);  // of /proc/self/fd/1, a pipe has no path
 
-  static std::atomic<unsigned> serial{0};  // threads of one process may write the same path
-  fs::path partial = target;
-  partial += fmt::format(".partial-{}-{}", ::getpid(), serial.fetch_add(1, std::memory_order_relaxed));
-  FileDescriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file.valid()) throw io_error("write", path.string(), errno);
+  // Threads of one process may write the same path, and processes of two containers may have the same number.
+  static std::atomic<unsigned> serial{0};
+  fs::path partial;
+  FileDescriptor file;
+  while (!file.valid()) {
+    partial = target;
+    partial += fmt::format(".partial-{}-{}", ::getpid(), serial.fetch_add(1, std::memory_order_relaxed));
+    file = FileDescriptor(::open(partial.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (!file.valid() && errno != EEXIST) throw io_error("write", path.string(), errno);
+  }
   try {
     std::uint64_t offset = 0;
     for (const std::span<const std::uint8_t> part : parts) {

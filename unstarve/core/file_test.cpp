@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -75,6 +76,22 @@ TEST_CASE("a folder is rejected as a file") {
   CHECK_THROWS_WITH(read_text_file(path), "read " + path + ": Is a directory");
   CHECK_THROWS_WITH(MappedFile(path), "map " + path + ": Is a directory");
   CHECK_THROWS_WITH(write_file_atomically(path, "x"), "write " + path + ": Is a directory");
+}
+
+// Processes of two containers that share a folder may have the same number.
+TEST_CASE("the unfinished file of another process with the same number remains") {
+  const fs::path folder = fs::temp_directory_path() / ("unstarve-file-test-partial-" + std::to_string(::getpid()));
+  fs::create_directories(folder);
+  const fs::path path = folder / "index";
+  std::vector<fs::path> theirs;
+  for (int serial = 0; serial < 200; ++serial) {
+    theirs.push_back(path.string() + ".partial-" + std::to_string(::getpid()) + "-" + std::to_string(serial));
+    std::ofstream(theirs.back()) << "theirs";
+  }
+  write_file_atomically(path, "ours");
+  CHECK(read_text_file(path) == "ours");
+  for (const fs::path& partial : theirs) CHECK(read_text_file(partial) == "theirs");
+  fs::remove_all(folder);
 }
 
 TEST_CASE("a full disk leaves the old file and no partial file") {

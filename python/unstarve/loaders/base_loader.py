@@ -171,7 +171,7 @@ class BaseLoader(LoaderDescription, LoaderConversions):
                 raise CancelledError("the loader was closed during iteration")
             images, labels, ids, sizes, valid, epoch, index, last = batch
             del engine  # a paused loop must not keep a closed engine alive
-            self._engines.position = self._run.receive(epoch, index, last)
+            self._engines.position = self._run.receive(epoch, index, last, self._engines.running is not None)
             if last:
                 self._copies.finish_epoch()
             if len(ids) == 0:

@@ -58,11 +58,16 @@ class LoaderRun:
             self.position = epoch_start(self.position[0] + 1)
         self._begun = True
 
-    def receive(self, epoch: int, index: int, last: bool) -> Position:
-        """Returns the position after a batch, which becomes that of this run; `last`: the batch ends its epoch."""
+    def receive(self, epoch: int, index: int, last: bool, runs: bool) -> Position:
+        """Returns the position after a batch, which becomes that of this run.
+
+        `last`: the batch ends its epoch. `runs`: its engine still runs; otherwise the progress was kept when another
+        thread closed it.
+        """
         self.given_epoch = epoch
         self.position = epoch_start(epoch + 1) if last else (epoch, index + 1, *self.position[2:])
-        self._progress = None
+        if runs:
+            self._progress = None
         if last:
             self._begun = False
         return self.position

@@ -202,6 +202,15 @@ def test_a_slow_request_is_sent_again(nginx, content):
         assert statistics["hedges"] <= 30
 
 
+def test_the_failure_of_a_second_request_is_not_that_of_the_first(nginx, content):
+    faults = {60: {"delay": 2}} | {number: {"status": 403} for number in range(101, 140)}
+    with FaultProxy(nginx.port, faults) as proxy, Probe(join_bytes=1, stall_timeout=60) as probe:
+        source = probe.open(proxy.url + "/data.bin")
+        check(probe, source, content, [(i * 10_000, 9_000) for i in range(100)])
+        statistics = probe.statistics()
+        assert statistics["hedges"] >= 1 and statistics["hedges_won"] == 0
+
+
 def test_a_read_ends_after_the_total_timeout(nginx, content):
     with FaultProxy(nginx.port, {0: {}}, {"delay": 60}) as proxy:
         with Probe(total_timeout=1500, stall_timeout=50, hedge_factor=0) as probe:

@@ -136,7 +136,9 @@ bool Loader::State::await_batch(std::chrono::milliseconds timeout) {
     const Slot* const next = delivery->peek();
     if (next == nullptr || !errors.leaves_out(*next)) return true;
     errors.note_batch(next->batch.epoch, true);
-    delivery->release(*delivery->take());
+    Slot* const bad = delivery->take();
+    if (bad == nullptr) return true;  // closed meanwhile
+    delivery->release(*bad);
   }
   notify_if_all_held();
   return false;

@@ -124,7 +124,9 @@ void RecordFiles::number_classes() {
   for (std::uint32_t number = 0; number < classes; ++number) classes_.push_back(std::to_string(number));
   // Backwards, so that the first shard with a name for a class determines it.
   for (auto shard = shards_.rbegin(); shard != shards_.rend(); ++shard) {
-    for (const auto& [number, name] : (*shard)->index->summary().class_names) classes_[number] = name;
+    const ShardSummary& summary = (*shard)->index->summary();
+    if (summary.labels != LabelKind::kNumbers) continue;  // its number of classes was not counted
+    for (const auto& [number, name] : summary.class_names) classes_[number] = name;
   }
 }
 

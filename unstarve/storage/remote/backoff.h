@@ -34,7 +34,8 @@ inline std::chrono::nanoseconds Backoff::wait_after(int attempts, std::optional<
   const Nanoseconds longest = std::min(doubled, Nanoseconds(longest_wait_));
   const double draw = random_.uniform();
   Nanoseconds wait = longest * (0.5 + 0.5 * draw);
-  if (retry_after) wait = std::max(wait, Nanoseconds(*retry_after) * (1 + 0.1 * draw));
+  constexpr std::chrono::seconds kLongestRequested = std::chrono::years(1);  // more does not fit into the result
+  if (retry_after) wait = std::max(wait, Nanoseconds(std::min(*retry_after, kLongestRequested)) * (1 + 0.1 * draw));
   return std::chrono::duration_cast<std::chrono::nanoseconds>(wait);
 }
 

@@ -30,6 +30,7 @@ TEST_CASE("a longer Retry-After is respected, a shorter one has no effect") {
   CHECK(wait >= 5s);
   CHECK(wait <= 5500ms);
   CHECK(backoff.wait_after(4, 0s) >= 400ms);
+  CHECK(backoff.wait_after(1, std::chrono::seconds::max()) >= std::chrono::years(1));
 }
 
 }  // namespace unstarve::remote

@@ -202,6 +202,7 @@ void Engine::finished(FetchJob& job, bool hedge, const Verdict& verdict) {
   const std::uint64_t received = !hedge && job.fetch.pin != nullptr ? mine->reply().received() : 0;
   if (hedge) hedging_.count_end();
   transfers_.end(mine);
+  if (hedge && other_runs) return;  // its failure is not that of the first request
   if (verdict.outcome == Outcome::kFatal) return fail(job, failure_of(job, verdict.reason));
   if (other_runs) return;
   job.done += received;

@@ -68,12 +68,21 @@ CacheUsage::CacheUsage(fs::path folder, std::uint64_t limit_bytes, CacheBypass& 
   evict_file_ = open_lock_file(folder_ / "evict.lock");
   users_file_ = open_lock_file(folder_ / "users.lock");
   const bool alone = ::flock(users_file_.get(), LOCK_EX | LOCK_NB) == 0;
+  // The process that is alone counts; the others wait for it.
+  const auto share = [&] {
+    if (::flock(users_file_.get(), LOCK_SH) != 0) throw io_error("lock disk cache", folder_.string(), errno);
+  };
+  if (!alone) share();
   struct stat status {};
   if (::fstat(usage_file_.get(), &status) != 0) throw io_error("read disk cache usage", folder_.string(), errno);
   const bool known = status.st_size == kUsageBytes;
   // If this process is alone, entries counted as being written were left by a killed process.
-  if (!known || (alone && change([](Counts&) {}).writing != 0)) recount();
-  if (::flock(users_file_.get(), LOCK_SH) != 0) throw io_error("lock disk cache", folder_.string(), errno);
+  if (alone && (!known || change([](Counts&) {}).writing != 0)) recount();
+  if (!alone && !known) {  // damaged while others use it: what they are writing remains
+    const std::uint64_t bytes = take_inventory(folder_, false).bytes;
+    change([bytes](Counts& usage) { usage.bytes = bytes; });
+  }
+  if (alone) share();
 }
 
 std::uint64_t CacheUsage::bytes() {
