@@ -58,8 +58,9 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
   options.epochs = arguments.number("--epochs", options.epochs, 0.5, 1e6);
   options.minutes = arguments.number("--minutes", 3, 0.01, 10000);
   const std::string data = arguments.text("DATA");
-  options.may_reduce_batch = detect_spec(data).kind == SpecKind::kNone;
-  options.own_output = !options.may_reduce_batch && has_output(data);
+  const bool has_spec = detect_spec(data).kind != SpecKind::kNone;
+  options.may_reduce_batch = !has_spec && !arguments.has("--batch");
+  options.own_output = has_spec && has_output(data);
   options.program = std::filesystem::read_symlink("/proc/self/exe").string();
   std::vector<TuneResult> results{with_progress([&](const Progress& progress) { return run_tune(options, progress); })};
   describe_noise(results, command_line, options.minutes);
@@ -94,6 +95,8 @@ Command tune_command() {
            model_option(),
            device_option(),
            image_size_option(),
+           {"--batch", "N", "256 up to 40 px, else 32; for an emulated accelerator, its own",
+            "samples per batch of the defaults"},
            {"--minutes", "M", "3",
             "total duration in minutes, without the runs of --try; longer runs have narrower intervals"},
            {"--try", "LIST", "",
