@@ -71,7 +71,7 @@ DemoResult run_demo(const DemoOptions& options, const Progress& progress) {
   // Both datasets are opened before the first run, so that a wrong path is found early.
   const TuneOptions train = tune(thumbnails, options.device);
   TuneOptions feed = tune(photographs, options.accelerator);
-  feed.settings.pipeline.batch.size = kFeedBatch;
+  feed.settings.pipeline.batch.size = std::min(feed.settings.pipeline.batch.size, kFeedBatch);
   const double block = std::clamp(kBlockPerMinute * options.minutes, kShortestBlock, kLongestBlock);
   result.comparison = run_comparison(photographs, block, part(kMakingShare, kCompareShare));
   if (const std::string reason = why_no_training(); reason.empty()) {
