@@ -140,6 +140,35 @@ TEST_CASE("every form of sgd and adamw matches PyTorch") {
   }
 }
 
+TEST_CASE("a parameter that is a view of some columns is updated as any other, and the other columns are unchanged") {
+  class Layer final : public Network {
+   public:
+    explicit Layer(const torch::Tensor& weight) { register_parameter("weight", weight); }
+    torch::Tensor forward(torch::Tensor x) override { return torch::linear(x, parameters()[0]); }
+  };
+  OptimiserSettings settings;
+  settings.name = GENERATE(OptimiserName::kSgd, OptimiserName::kAdamw);
+  settings.form = GENERATE(UpdateForm::kEach, UpdateForm::kForeach, UpdateForm::kFused);
+  const bool keeps_gradients = GENERATE(false, true);
+  torch::manual_seed(3);
+  const torch::Tensor whole = torch::randn({6, 20});
+  const torch::Tensor before = whole.clone();
+  Layer view(whole.narrow(1, 0, 8)), contiguous(whole.narrow(1, 0, 8).clone());
+  for (Layer* layer : {&view, &contiguous}) {
+    const auto optimiser = make_optimiser(*layer, settings);
+    if (keeps_gradients) optimiser->keep_gradients();
+    for (int step = 0; step < kSteps; ++step) {
+      torch::manual_seed(static_cast<std::uint64_t>(step));
+      layer->forward(torch::randn({4, 8})).square().sum().backward();
+      optimiser->step(kRate);
+      optimiser->clear_gradients();
+    }
+  }
+  CHECK(torch::equal(view.parameters()[0], contiguous.parameters()[0]));
+  CHECK(torch::equal(whole.narrow(1, 0, 8), contiguous.parameters()[0]));
+  CHECK(torch::equal(whole.narrow(1, 8, 12), before.narrow(1, 8, 12)));
+}
+
 TEST_CASE("an update that reads its rate from a tensor has the bits of one with a number") {
   for (const OptimiserName name :
        {OptimiserName::kSgd, OptimiserName::kAdamw, OptimiserName::kLars, OptimiserName::kLamb}) {

@@ -17,6 +17,14 @@ std::optional<torch::Tensor> optional(const torch::Tensor& tensor) {
   return tensor.defined() ? std::optional(tensor) : std::nullopt;
 }
 
+// For a parameter. The layout of a dense one, otherwise contiguous, as libtorch makes gradients: fused kernels ignore
+// strides.
+torch::Tensor zeros_for(const torch::Tensor& parameter) {
+  const bool dense = parameter.is_non_overlapping_and_dense();
+  return torch::zeros_like(parameter, {}, dense ? torch::MemoryFormat::Preserve : torch::MemoryFormat::Contiguous)
+      .detach();
+}
+
 // `numerator` / `denominator` for each pair, 1 where one of them is 0; stays on the device.
 Tensors ratios(const Tensors& numerators, const torch::Tensor& denominators) {
   const torch::Tensor above = torch::stack(numerators);
@@ -192,7 +200,7 @@ Optimiser::Optimiser(const torch::nn::Module& network, const OptimiserSettings& 
                               norm_biases.contains(parameter.key()) ? settings_.norm_bias_rate : 1);
     group.names.push_back(parameter.key());
     group.parameters.push_back(tensor);
-    for (Tensors& part : group.parts) part.push_back(torch::zeros_like(tensor).detach());
+    for (Tensors& part : group.parts) part.push_back(zeros_for(tensor));
   }
   const torch::Tensor& any = groups_.at(0).parameters.at(0);
   updates_ = torch::zeros({}, any.options().dtype(torch::kFloat32).requires_grad(false));
@@ -239,17 +247,26 @@ void Optimiser::update_all(const Rate& rate, const torch::Tensor& found_inf) {
   ++host_updates_;
   for (const Group& group : groups_) {
     Group used = group_like(group);
+    std::vector<std::pair<torch::Tensor, torch::Tensor>> copied;  // parameters, and contiguous copies of them
     const auto flush = [&] {
       if (!used.parameters.empty()) update(used, rate * group.rate, on_device() ? found_inf : torch::Tensor());
+      for (auto& [parameter, copy] : copied) parameter.copy_(copy);
     };
     for (std::size_t i = 0; i < group.parameters.size(); ++i) {
-      if (!group.parameters[i].grad().defined()) continue;
+      torch::Tensor parameter = group.parameters[i], gradient = parameter.grad();
+      if (!gradient.defined()) continue;
       if (settings_.form == UpdateForm::kEach) {
         flush();
         used = group_like(group);
       }
-      used.parameters.push_back(group.parameters[i]);
-      used.gradients.push_back(group.parameters[i].grad());
+      // Fused kernels ignore strides. The parameter remains a view: other tensors may share its memory.
+      if (fused() && !parameter.is_non_overlapping_and_dense()) {
+        copied.emplace_back(parameter, parameter.detach().contiguous());
+        parameter = copied.back().second;
+        gradient = gradient.contiguous();
+      }
+      used.parameters.push_back(parameter);
+      used.gradients.push_back(gradient);
       for (std::size_t part = 0; part < parts_.size(); ++part) used.parts[part].push_back(group.parts[part][i]);
     }
     flush();
@@ -261,7 +278,7 @@ void Optimiser::keep_gradients() {
   keeps_gradients_ = true;
   for (Group& group : groups_)
     for (torch::Tensor& parameter : group.parameters)
-      if (!parameter.grad().defined()) parameter.mutable_grad() = torch::zeros_like(parameter).detach();
+      if (!parameter.grad().defined()) parameter.mutable_grad() = zeros_for(parameter);
 }
 
 void Optimiser::clear_gradients() {
