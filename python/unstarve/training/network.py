@@ -74,6 +74,31 @@ def _persistent_buffers(module: torch.nn.Module) -> Iterator[tuple[str, torch.Te
     return ((name, buffer) for name, buffer in module.named_buffers() if name in stored)
 
 
+class _Buffer:
+    """A buffer of a module, whose tensor stays the one that is registered with the training loop."""
+
+    def __init__(self, module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
+        self.name = name
+        parent, _, self._key = name.rpartition(".")
+        self._owner = module.get_submodule(parent)
+        self._tensor = tensor
+
+    def keep(self) -> None:
+        """Copies the values of a tensor that the module assigned instead. Raises ArgumentError if it does not fit."""
+        found = self._owner._buffers.get(self._key)
+        if found is self._tensor:
+            return
+        kept = self._tensor
+        if found is None or found.shape != kept.shape or found.dtype != kept.dtype:
+            text = "None" if found is None else f"a tensor of {found.dtype} {tuple(found.shape)}"
+            raise ArgumentError(f"Trainer: the module assigned {text} to the buffer {self.name}; expected {kept.dtype} "
+                                f"{tuple(kept.shape)} as before. Keep its form, or use register_buffer(..., "
+                                "persistent=False).")
+        with torch.no_grad():
+            kept.copy_(found)
+        self._owner._buffers[self._key] = kept
+
+
 class Network:
     """The calls of the training loop. Parameters and buffers are shared with the module, under names of its state_dict.
 
@@ -102,8 +127,9 @@ class Network:
         self.number: int = operators.new_network()
         for name, parameter in module.named_parameters():
             operators.add_parameter(self.number, name, parameter)
-        for name, buffer in _persistent_buffers(module):
-            operators.add_buffer(self.number, name, buffer)
+        self._buffers = [_Buffer(module, name, tensor) for name, tensor in _persistent_buffers(module)]
+        for name, tensor in _persistent_buffers(module):
+            operators.add_buffer(self.number, name, tensor)
 
     def forward(self) -> None:
         """Computes the output of the current batch."""
@@ -119,6 +145,8 @@ class Network:
             found = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
             raise ArgumentError(f"Trainer: the module returned {found} for {len(images)} images; expected a tensor of "
                                 f"shape ({len(images)}, {self._classes}), the logits of the classes")
+        if not torch.is_grad_enabled():
+            self._keep_buffers()
         self._output(self.number, output)
 
     def _mean_loss(self) -> None:
@@ -137,6 +165,12 @@ class Network:
     def backward(self) -> None:
         """Computes the gradients of the loss of the current batch."""
         self._loss(self.number).backward()
+        self._keep_buffers()  # not before: the backward pass may use the values that the forward pass replaced
+
+    def _keep_buffers(self) -> None:
+        """Moves the values of buffers that the module assigned into the tensors that checkpoints and averages use."""
+        for buffer in self._buffers:
+            buffer.keep()
 
     def train(self, on: bool) -> None:
         """Sets training or evaluation mode."""

@@ -244,6 +244,59 @@ def test_frozen_parameters_shared_ones_and_buffers_of_every_kind(tmp_path):
     assert trainer(again, epochs=3, resume=tmp_path).fit()["steps"] == 30
 
 
+class Centred(support.Small):
+    """Assigns a new tensor to its buffer, which the backward pass needs before."""
+
+    def __init__(self, seed=0, in_place=False):
+        super().__init__(seed=seed)
+        self.in_place = in_place
+        self.register_buffer("centre", torch.ones(8))
+
+    def forward(self, x):
+        x = torch.relu(self.norm(self.conv(x))).mean((2, 3))
+        output = self.fc(x * (self.centre.clone() if self.in_place else self.centre))
+        if self.training:
+            centre = 0.9 * self.centre + 0.1 * x.detach().mean(0)
+            if self.in_place:
+                self.centre.copy_(centre)
+            else:
+                self.centre = centre
+        return output
+
+
+def test_a_buffer_that_the_module_assigns_is_that_of_checkpoints_and_averages(tmp_path):
+    options = {"average": 0.9, "checkpoint_dir": tmp_path}
+    modules = Centred(), Centred(in_place=True)
+    histories = [trainer(module, None, support.batches(seed=5), average=0.9).fit() for module in modules]
+    assert support.equal(*map(support.state_of, modules))
+    assert histories[0]["loss_last"] == histories[1]["loss_last"]
+    assert histories[0]["val_loss"] == histories[1]["val_loss"]
+    with pytest.raises(KeyboardInterrupt):
+        trainer(Centred(), on_report=support.interrupt_at(10), **options).fit()
+    resumed = Centred(seed=9)
+    with pytest.warns(un.DataWarning, match="no resume position"):
+        trainer(resumed, resume=tmp_path, average=0.9).fit()
+    assert support.equal(support.state_of(resumed), support.state_of(modules[0]))
+    stored = weights.load_torch(max(tmp_path.iterdir()))
+    assert torch.equal(stored["centre"], resumed.centre) and not torch.equal(resumed.centre, torch.ones(8))
+
+
+@pytest.mark.parametrize(("assigned", "message"), [
+    (torch.zeros(9), r"a tensor of torch.float32 \(9,\)"), (torch.zeros(8).double(), "a tensor of torch.float64"),
+    (None, "None"),
+])
+def test_a_buffer_of_another_form_is_an_error(assigned, message):
+    class Module(Centred):
+        def forward(self, x):
+            output = super().forward(x)
+            self.centre = assigned
+            return output
+
+    with pytest.raises(un.errors.ArgumentError, match=f"Trainer: the module assigned {message}.* to the buffer centre; "
+                                                      r"expected torch.float32 \(8,\)"):
+        trainer(Module()).fit()
+
+
 class Masked(support.Small):
     """Has a constant with infinities, as an attention has."""
 
