@@ -20,6 +20,7 @@ from unstarve.errors import ArgumentError, InputError
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.framework_loader import FrameworkLoader
 from unstarve.training.reader import BatchReader, Described
+from unstarve.workers.seeding import mix
 
 _END = object()
 _STATE_VERSION = 1
@@ -52,14 +53,17 @@ class Batches:
             copies that fill up batches (Pipeline.batch).
         pinned: Whether page-locked memory is recognised.
         normalize: (mean, std) of uint8 pixels; None: they are only scaled.
+        seed: torch's generator of the CPU, from which the loader may draw, is seeded with this number and the number
+            of the batch; None: it is not seeded.
 
     Raises:
         ArgumentError: `normalize` is invalid, or this loader of the package has images of another dtype.
     """
 
     def __init__(self, loader: Iterable[Any], *, endless: bool, pinned: bool = False,
-                 normalize: Normalisation | None = None) -> None:
+                 normalize: Normalisation | None = None, seed: int | None = None) -> None:
         self._loader = loader
+        self._seed = seed
         self._endless = endless
         given = _IDENTITY if normalize is None else check_normalisation(normalize)
         self.normalisation: Normalisation = (tuple(given[0]), tuple(given[1]))
@@ -69,6 +73,7 @@ class Batches:
         self._passed = 0  # batches since the beginning of the run, if all had the present size
         self._epoch = 0  # of the next pass
         self._empty = False  # the last pass had no batch
+        self._restored = False  # the next pass is the rest of one before a resume
 
     # --- for the training loop --------------------------------------------------------------------------------------
 
@@ -125,6 +130,7 @@ class Batches:
                 raise ArgumentError(f"resume from {origin}: {error}. Continue with the data, seed, filters and order "
                                     "of the original run") from error
             self._epoch = self._passed // per_epoch if per_epoch else 0
+            self._restored = True
         elif step > 0:
             notices.warn(f"resume from {origin}: the loader has no resume position (state_dict and load_state_dict): "
                          "training continues with a new epoch of the data, whose order may differ from that of an "
@@ -136,14 +142,20 @@ class Batches:
 
     def _take(self) -> Any:
         while True:
-            fresh = self._iterator is None
+            fresh, restored = self._iterator is None, self._restored
+            self._seed_generator()
             if self._iterator is None:
                 self._iterator = self._new_pass()
+                if restored:
+                    self._seed_generator()  # as for the same batch of a pass that began earlier
+            self._restored = False
             batch = next(self._iterator, _END)
             if batch is not _END:
                 self._empty = False
                 return batch
             self._iterator = None
+            if restored and self._per_epoch:
+                self._epoch -= 1  # the position was the end of an epoch, which was counted
             if not self._endless:
                 return None
             if fresh and self._empty:
@@ -151,6 +163,11 @@ class Batches:
                                  "expected an iterable whose every pass has batches, such as a DataLoader; not a "
                                  "generator, which has one pass")
             self._empty = fresh
+
+    def _seed_generator(self) -> None:
+        """Seeds torch's generator for the next batch, or the pass that begins with it."""
+        if self._seed is not None:
+            torch.default_generator.manual_seed(mix(self._seed, self._passed) >> 1)
 
     def _new_pass(self) -> Iterator[Any]:
         for sampler in _samplers(self._loader):

@@ -11,6 +11,7 @@ from unstarve.loaders.base_loader import BaseLoader
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.representation import counted
 from unstarve.training.batches import Batches, batches_per_epoch
+from unstarve.workers.seeding import mix
 
 
 class TrainingData:
@@ -46,17 +47,17 @@ class TrainingData:
                 raise ArgumentError(f"Trainer(loader): found the share of one of {found} ranks; expected that of one "
                                     f"of {world}. Add the step shard().")
 
-    def training_batches(self) -> Batches:
-        """Returns the batches to train on, without end."""
-        return self._batches(self.loader, endless=True)
+    def training_batches(self, seed: int, rank: int) -> Batches:
+        """Returns the batches to train on, without end. The loader may draw random numbers: of `seed` and `rank`."""
+        return self._batches(self.loader, endless=True, seed=mix(seed, rank))
 
     def validation_batches(self) -> Batches:
         """Returns the batches of one evaluation. Precondition: there is validation data."""
         assert self.validation is not None
         return self._batches(self.validation, endless=False)
 
-    def _batches(self, loader: Iterable[Any], *, endless: bool) -> Batches:
-        return Batches(loader, endless=endless, pinned=self._pinned, normalize=self._normalize)
+    def _batches(self, loader: Iterable[Any], *, endless: bool, seed: int | None = None) -> Batches:
+        return Batches(loader, endless=endless, pinned=self._pinned, normalize=self._normalize, seed=seed)
 
     def __str__(self) -> str:
         return (f"{type(self.loader).__name__}"

@@ -72,7 +72,8 @@ class Trainer:
         normalize: (mean, std) for uint8 pixels scaled to 0..1, such as un.IMAGENET. None: they are only scaled. Images
             of other dtypes are normalised by the loader.
         seed: Seed of torch's random generators, from which the module may draw, for example for dropout. They are
-            seeded for each step, by its number, so that a resumed run draws the same numbers.
+            seeded for each step, by its number, so that a resumed run draws the same numbers. That of the CPU is also
+            seeded for each batch, because loaders and datasets may draw from it.
         evaluate_every: Epochs between evaluations, each of which also writes a checkpoint; at least one step. 0: only
             at the end. None: 1, or 0 with `minutes`.
         checkpoint_dir: Folder for checkpoints, which are written in the background; None: the resumed folder, or the
@@ -240,13 +241,14 @@ class Trainer:
                 self._module.zero_grad(set_to_none=True)
 
     def _trained(self, training: _core.Training, resumed: str) -> dict[str, Any]:
-        if (ranks.joined() or (0,))[0] == 0:
+        rank = (ranks.joined() or (0,))[0]
+        if rank == 0:
             if not self._checkpoints.folder:
                 notices.warn("Trainer: no checkpoints of this run are saved; to save them, use checkpoint_dir='run'")
             elif extra := extra_state_of(self._module):
                 notices.warn(f"Trainer: checkpoints do not contain {extra}, the result of a get_extra_state(); save it "
                              "yourself")
-        batches = self._data.training_batches()
+        batches = self._data.training_batches(self._settings.values()["seed"], rank)
         plan = _core.TrainPlan()
         if resumed:
             plan.start_step, state = training.restore(resumed)

@@ -86,21 +86,43 @@ def test_an_interrupt_that_also_ends_the_workers_of_a_loader(tmp_path):
     assert f"continue with resume={checkpoint}" in errors
 
 
-@pytest.mark.parametrize("kind", ["loader", "to_torch", "from_torch", "DataLoader"])
-def test_every_loader_of_this_package_resumes_with_the_next_batch(tmp_path, kind):
-    def make():
-        data = torch.utils.data.TensorDataset(*support.samples(96))
-        generator = torch.Generator().manual_seed(4)
-        return {"loader": support.loader, "to_torch": lambda: support.loader().to_torch(channels_last=True),
-                "from_torch": lambda: un.from_torch(data).shuffle(3).options(workers=0).batch(16),
-                "DataLoader": lambda: un.DataLoader(data, 16, shuffle=True, generator=generator)}[kind]()
+class Noisy(torch.utils.data.TensorDataset):
+    """Its samples draw from torch's global generator."""
 
+    def __getitem__(self, index):
+        image, label = super().__getitem__(index)
+        return image + 0.1 * torch.rand(()), label
+
+
+def resumable(kind):
+    """A loader of 6 batches that continues with the next batch."""
+    data = torch.utils.data.TensorDataset(*support.samples(96))
+    generator = torch.Generator().manual_seed(4)
+    return {"loader": lambda: un.open(support.DATA.replace("192", "96")).shuffle(3).flip().normalize(*un.CIFAR10).batch(
+                16),
+            "to_torch": lambda: support.loader(32).to_torch(channels_last=True),
+            "from_torch": lambda: un.from_torch(data).shuffle(3).options(workers=0).batch(16),
+            "DataLoader": lambda: un.DataLoader(data, 16, shuffle=True, generator=generator),
+            "global generator": lambda: un.DataLoader(data, 16, shuffle=True),
+            "two workers": lambda: un.DataLoader(data, 16, shuffle=True, num_workers=2),
+            "noisy": lambda: un.DataLoader(Noisy(*data.tensors), 16, shuffle=True, generator=generator),
+            "DistributedSampler": lambda: un.DataLoader(
+                data, 16, sampler=torch.utils.data.DistributedSampler(data, 1, 0))}[kind]()
+
+
+@pytest.mark.filterwarnings("ignore:This DataLoader will create")
+@pytest.mark.parametrize("step", [6, 8], ids=["end of an epoch", "in an epoch"])
+@pytest.mark.parametrize("kind", ["loader", "to_torch", "from_torch", "DataLoader", "global generator", "two workers",
+                                  "noisy", "DistributedSampler"])
+def test_every_loader_of_this_package_resumes_with_the_next_batch(tmp_path, kind, step):
     expected = support.Small()
-    trainer(expected, make(), epochs=3).fit()
-    with pytest.raises(KeyboardInterrupt):
-        trainer(loader=make(), epochs=3, checkpoint_dir=tmp_path, on_report=interrupt_at(8)).fit()
+    trainer(expected, resumable(kind), epochs=3).fit()
+    with pytest.raises(KeyboardInterrupt, match=f"after step {step};"):
+        trainer(loader=resumable(kind), epochs=3, checkpoint_dir=tmp_path, on_report=interrupt_at(step)).fit()
+    torch.manual_seed(8)
+    torch.rand(100)
     resumed = support.Small(seed=9)
-    trainer(resumed, make(), epochs=3, checkpoint_dir=tmp_path, resume=tmp_path).fit()
+    trainer(resumed, resumable(kind), epochs=3, checkpoint_dir=tmp_path, resume=tmp_path).fit()
     assert support.equal(support.state_of(resumed), support.state_of(expected))
 
 
