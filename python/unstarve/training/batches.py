@@ -6,8 +6,11 @@ import base64
 import io
 import json
 import pickle
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from typing import Any
+
+import numpy as np
 
 from unstarve.optional_packages import require_package
 
@@ -24,6 +27,8 @@ from unstarve.workers.seeding import mix
 
 _END = object()
 _STATE_VERSION = 1
+_UNREADABLE = (RuntimeError, ValueError, pickle.UnpicklingError)
+_READABLE = "numbers, text, tensors and NumPy arrays"
 _IDENTITY: Normalisation = ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
 
 
@@ -73,6 +78,7 @@ class Batches:
         self._passed = 0  # batches since the beginning of the run, if all had the present size
         self._epoch = 0  # of the next pass
         self._empty = False  # the last pass had no batch
+        self._readable = False  # a state of the loader was read
         self._restored = False  # the next pass is the rest of one before a resume
 
     # --- for the training loop --------------------------------------------------------------------------------------
@@ -87,10 +93,22 @@ class Batches:
         return None
 
     def state(self) -> str:
-        """Returns the position after the last batch, for checkpoints."""
+        """Returns the position after the last batch, for checkpoints.
+
+        Raises:
+            ArgumentError: The first state of the loader could not be read by resume().
+        """
         epochs = self._passed / self._per_epoch if self._per_epoch else None
         state_dict = getattr(self._loader, "state_dict", None)
         state = None if state_dict is None else _encoded(state_dict())
+        if not self._readable:
+            try:
+                _decoded(state)
+            except _UNREADABLE as error:
+                raise ArgumentError(f"Trainer(loader): state_dict() of {type(self._loader).__name__} returned a state "
+                                    f"that could not be read from a checkpoint: {_reason(error)}; expected "
+                                    f"{_READABLE}") from error
+            self._readable = True
         return json.dumps({"version": _STATE_VERSION, "epochs": epochs, "loader": state})
 
     # --- resuming ---------------------------------------------------------------------------------------------------
@@ -125,7 +143,12 @@ class Batches:
         load = getattr(self._loader, "load_state_dict", None)
         if own and state["loader"] is not None and load is not None:
             try:
-                load(_decoded(state["loader"], origin))
+                restored = _decoded(state["loader"])
+            except _UNREADABLE as error:
+                raise InputError(f"resume from {origin}: the state of the loader cannot be read: {_reason(error)}; "
+                                 f"expected {_READABLE}") from error
+            try:
+                load(restored)
             except ArgumentError as error:
                 raise ArgumentError(f"resume from {origin}: {error}. Continue with the data, seed, filters and order "
                                     "of the original run") from error
@@ -197,11 +220,21 @@ def _encoded(state: Any) -> Any:
     return {"torch": base64.b64encode(file.getvalue()).decode()}
 
 
-def _decoded(state: Any, origin: str) -> Any:
+def _decoded(state: Any) -> Any:
+    """Returns the state of which `state` is the result of _encoded(). Raises one of _UNREADABLE."""
     if not isinstance(state, Mapping) or state.keys() != {"torch"}:
         return state
-    try:
+    with torch.serialization.safe_globals(_array_globals()):
         return torch.load(io.BytesIO(base64.b64decode(state["torch"])), weights_only=True)
-    except (RuntimeError, ValueError, pickle.UnpicklingError) as error:
-        raise InputError(f"resume from {origin}: the state of the loader cannot be read: {error}; expected numbers, "
-                         "text and tensors") from error
+
+
+def _array_globals() -> list[Any]:
+    """Returns the functions and classes of which torch.load() makes NumPy arrays and numbers."""
+    dtypes = {type(np.dtype(code)) for code in np.typecodes["All"] if code not in "OV"}
+    return [np.zeros(0).__reduce__()[0], np.float64(0).__reduce__()[0], np.ndarray, np.dtype, *dtypes]
+
+
+def _reason(error: Exception) -> str:
+    """Returns the message of an error of _decoded(), without torch's advice."""
+    found = re.search(r"GLOBAL (\S+)", str(error))
+    return f"found {found[1]}" if found else str(error).partition("\n")[0]

@@ -7,8 +7,10 @@ import socket
 import subprocess
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -123,6 +125,50 @@ def test_every_loader_of_this_package_resumes_with_the_next_batch(tmp_path, kind
     torch.rand(100)
     resumed = support.Small(seed=9)
     trainer(resumed, resumable(kind), epochs=3, checkpoint_dir=tmp_path, resume=tmp_path).fit()
+    assert support.equal(support.state_of(resumed), support.state_of(expected))
+
+
+class Positioned:
+    """The batches of a list, with a position of any form. Ctrl-C after batch `last` also ends its workers."""
+
+    def __init__(self, form=int, last=None):
+        self.form, self.last, self.at, self.batches = form, last, 0, support.batches(96)
+
+    def __len__(self):
+        return len(self.batches)
+
+    def __iter__(self):
+        while self.at < len(self.batches):
+            if self.at == self.last:
+                signal.raise_signal(signal.SIGINT)
+                raise RuntimeError("a worker ended")
+            self.at += 1
+            yield self.batches[self.at - 1]
+        self.at = 0
+
+    def state_dict(self):
+        return {"at": self.form(self.at)}
+
+    def load_state_dict(self, state):
+        assert isinstance(state["at"], type(self.form(0)))
+        self.at = int(state["at"])
+
+
+@pytest.mark.parametrize("form", [int, torch.tensor, np.array, np.int64, np.float32, Fraction],
+                         ids=lambda form: form.__name__)
+def test_the_state_of_a_loader_may_have_arrays_and_otherwise_the_first_checkpoint_reports_it(tmp_path, form):
+    run = trainer(loader=Positioned(form), checkpoint_dir=tmp_path, on_report=interrupt_at(8))
+    if form is Fraction:
+        with pytest.raises(un.errors.ArgumentError, match=r"Trainer\(loader\): state_dict\(\) of Positioned returned a "
+                                                          "state that could not be read from a checkpoint: found "
+                                                          "fractions.Fraction; expected numbers, text, tensors and"):
+            run.fit()
+        return
+    with pytest.raises(KeyboardInterrupt, match="after step 8;"):
+        run.fit()
+    expected, resumed = support.Small(), support.Small(seed=9)
+    trainer(expected, Positioned()).fit()
+    trainer(resumed, Positioned(form), resume=tmp_path).fit()
     assert support.equal(support.state_of(resumed), support.state_of(expected))
 
 
