@@ -206,6 +206,10 @@ class TorchTrainer final : public Trainer {
     });
   }
 
+  void undo_partial_update() override {
+    translate_errors("returning to the last update", [&] { step_.undo_partial_update(); });
+  }
+
   void synchronise() override {
     if (placement_.device.is_cpu()) return;
     translate_errors("waiting for the device", [&] { at::accelerator::synchronizeDevice(placement_.device.index()); });

@@ -75,6 +75,7 @@ class SavedState {
     bytes_ = read_text_file(path);
     std::filesystem::remove(path);
   }
+  bool operator==(const SavedState&) const = default;
   // The bytes of a tensor.
   [[nodiscard]] std::string of(const std::string& name) const {
     const std::span bytes(reinterpret_cast<const std::uint8_t*>(bytes_.data()), bytes_.size());
@@ -107,6 +108,30 @@ TEST_CASE("the bias of the whitening layer is trained in the first epochs only, 
   CHECK(last.of("whitening.weight") == begin.of("whitening.weight"));
   CHECK(last.of("groups.0.norm1.weight") == begin.of("groups.0.norm1.weight"));
   CHECK(last.of("groups.0.norm1.bias") != frozen.of("groups.0.norm1.bias"));
+}
+
+TEST_CASE("a partial update can be undone") {
+  TrainSettings settings = speed_settings();
+  settings.accumulate = 2;
+  settings.average = 0.9;
+  const auto steps = [](Trainer& trainer, int from, int to) {
+    for (int step = from; step < to; ++step) {
+      const NoiseBatch data(static_cast<std::uint32_t>(step));
+      trainer.load(data.batch());
+      trainer.step(0.01, step % 2 == 1, {0, step / 12.0});
+    }
+  };
+  const auto trainer = make_torch_trainer(settings, nullptr, {}), whole = make_torch_trainer(settings, nullptr, {});
+  steps(*trainer, 0, 4);
+  const SavedState before(*trainer);
+  steps(*trainer, 4, 5);
+  trainer->undo_partial_update();
+  CHECK(SavedState(*trainer) == before);
+  trainer->undo_partial_update();
+  CHECK(SavedState(*trainer) == before);
+  steps(*trainer, 4, 8);
+  steps(*whole, 0, 8);
+  CHECK(SavedState(*trainer) == SavedState(*whole));
 }
 
 TEST_CASE("without a limit the bias of the whitening layer is always trained") {

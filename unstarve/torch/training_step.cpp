@@ -69,7 +69,7 @@ torch::Tensor TrainingStep::run(double learning_rate, bool update, const StepPos
   if (exchanged_) parts_.exchange->before_forward();
   const Staging::Current& batch = parts_.staging.current();
   if (!state.prepared()) prepare_network(batch);
-  ++added_;
+  if (added_++ == 0) state.keep_buffers();
   const bool partial = update && added_ < settings_.accumulate;  // at the end of a run
   torch::Tensor loss;
   // A recorded update expects that there are no gradients yet, or those that are kept between steps.
@@ -89,6 +89,12 @@ torch::Tensor TrainingStep::run(double learning_rate, bool update, const StepPos
   state.count_step();
   parts_.staging.used();
   return loss;
+}
+
+void TrainingStep::undo_partial_update() {
+  if (std::exchange(added_, 0) == 0) return;
+  parts_.state.optimiser().clear_gradients();
+  parts_.state.restore_buffers();
 }
 
 // Dropout and stochastic depth draw from torch's generators. Seeded by the number of the step, so that a resumed run

@@ -35,6 +35,8 @@ class TrainingStep {
 
   // On the current batch of the staging, as Trainer::step(). Returns the loss, which a later step may overwrite.
   [[nodiscard]] torch::Tensor run(double learning_rate, bool update, const StepPosition& position);
+  // As Trainer::undo_partial_update().
+  void undo_partial_update();
   // Whether the latest run() exchanged gradients.
   [[nodiscard]] bool exchanged() const { return exchanged_; }
   // As Trainer::notice().

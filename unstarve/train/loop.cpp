@@ -132,7 +132,8 @@ class TrainingRun {
         recorder_(clock, plan.waited_seconds),
         checkpoints_(plan.checkpoints, plan.notice),
         step_(plan.start_step),
-        last_{.evaluated_step = plan.start_step} {}
+        last_{.evaluated_step = plan.start_step},
+        update_{plan.start_step, ""} {}
 
   TrainHistory run() {
     try {
@@ -141,7 +142,9 @@ class TrainingRun {
       for (Decision next = decide(); step_ < next.total && !recorder_.history().reached_target; next = decide()) {
         if (updated_ && next.stop) throw_stopped();
         train_step(next.total);
-        if (updated_) between_steps(next);
+        if (!updated_) continue;
+        if (settings_.accumulate > 1 && checkpoints_.any()) update_ = {step_, data_state()};
+        between_steps(next);
       }
       trainer_.synchronise();
       if (pointed_step() != step_) add_point();
@@ -179,6 +182,12 @@ class TrainingRun {
     std::int64_t evaluated_step = 0;  // at first the start of the run
     std::int64_t finite_step = 0;     // its loss was read and finite; 0: none
     double checkpoint_s = 0;          // time of the checkpoint
+  };
+
+  // An update, to which a stop between updates returns.
+  struct Update {
+    std::int64_t step = 0;
+    std::string data;  // resume state
   };
 
   // Of the last point; 0: there is none.
@@ -297,11 +306,13 @@ class TrainingRun {
     recorder_.pause_since(begin_s);
   }
 
+  [[nodiscard]] std::string data_state() const { return plan_.resume_state ? plan_.resume_state() : ""; }
+
   void checkpoint() {
     if (!checkpoints_.any()) return;
     (void)finite_loss();
     auto snapshot = trainer_.snapshot(
-        {step_, plan_.resume_state ? plan_.resume_state() : "", plan_.normalisation, settings_.image_size});
+        {step_, settings_.accumulate > 1 ? update_.data : data_state(), plan_.normalisation, settings_.image_size});
     if (plan_.rank == 0) with_advice([&] { checkpoints_.write(std::move(snapshot), step_); });
     last_.checkpoint_s = recorder_.seconds();
   }
@@ -327,6 +338,11 @@ class TrainingRun {
       throw Error(ErrorKind::kCancelled,
                   fmt::format("{} after step {}; no checkpoint was written, because the run has no --checkpoint-dir",
                               error.what(), step_));
+    // The data may have ended a run between updates.
+    if (!updated_) {
+      trainer_.undo_partial_update();
+      step_ = update_.step;
+    }
     if (step_ == plan_.start_step) throw error;
     checkpoint();
     with_advice([&] { checkpoints_.finish(); });
@@ -381,6 +397,7 @@ class TrainingRun {
   bool updated_ = true;       // whether the last step updated the weights
   bool ended_early_ = false;  // the last step was not expected to be the last one
   Last last_;
+  Update update_;  // the last one, with several steps per update
 };
 
 }  // namespace

@@ -14,9 +14,9 @@
 //            the checkpoints.
 // Threads:   runs on the calling thread, including `report`; checkpoints are written by a thread (checkpoints.h).
 // Failure:   exceptions of the trainer and the sources; Error(kCheck) if the loss is not finite, with the last
-//            checkpoint; Error(kCancelled) if stopped, after a checkpoint was written; Error(kIo) if another rank has
-//            ended, Error(kCancelled) without message if another one reports that. No checkpoint is written while the
-//            loss is not finite.
+//            checkpoint; Error(kCancelled) if stopped, or thrown by the source, after a checkpoint of the last
+//            update was written; Error(kIo) if another rank has ended, Error(kCancelled) without message if another one
+//            reports that. No checkpoint is written while the loss is not finite.
 
 #include <cstdint>
 #include <filesystem>

@@ -51,6 +51,49 @@ TEST_CASE("a run that is stopped without a folder for checkpoints reports that n
                     Catch::Contains("after step 7; no checkpoint was written") && Catch::Contains("--checkpoint-dir"));
 }
 
+TEST_CASE("a run that its data stops between updates writes the state of the last update") {
+  class StoppedSource final : public BatchSource {
+   public:
+    explicit StoppedSource(int batches) : left_(batches), batches_(kEndless) {}
+    bool next(HostBatch& batch) override {
+      if (left_-- == 0) throw Error(ErrorKind::kCancelled, "training was stopped");
+      return batches_.next(batch);
+    }
+
+   private:
+    int left_;
+    FakeSource batches_;
+  };
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  TrainSettings settings;
+  settings.accumulate = 4;
+  TrainPlan plan;
+  plan.start_step = 2;
+  plan.steps = 100;
+  plan.checkpoints.file = "here.safetensors";
+  plan.resume_state = [&] { return std::to_string(trainer.rates.size()); };
+  const auto run = [&](int batches) {
+    StoppedSource source(batches);
+    (void)run_training(trainer, settings, source, plan, clock);
+  };
+  SECTION("after two updates") {
+    CHECK_THROWS_WITH(run(11), Catch::Contains("after step 10") && Catch::Contains("--resume here.safetensors"));
+    CHECK(trainer.saved == std::vector<std::int64_t>{10});
+    CHECK(trainer.positions == std::vector<std::string>{"8"});
+    CHECK(trainer.undone == 1);
+  }
+  SECTION("at an update") {
+    CHECK_THROWS_WITH(run(8), Catch::Contains("after step 10"));
+    CHECK(trainer.saved == std::vector<std::int64_t>{10});
+    CHECK(trainer.undone == 0);
+  }
+  SECTION("before the first update there is nothing to write") {
+    CHECK_THROWS_WITH(run(3), Catch::Equals("training was stopped"));
+    CHECK(trainer.saved.empty());
+  }
+}
+
 TEST_CASE("a loss that is not finite ends the run without a checkpoint, and the last one is named") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);

@@ -187,6 +187,9 @@ class Trainer {
   // needed. The first step also computes weights that the network derives from its first batch, unless they were
   // restored or loaded. Lookahead and freezing depend on `position`.
   virtual void step(double learning_rate, bool update = true, const StepPosition& position = {}) = 0;
+  // Undoes the steps since the last one with `update`: drops their gradients, and restores the statistics and the
+  // number of steps. At first, the state after construction counts as an update. Only with settings.accumulate above 1.
+  virtual void undo_partial_update() {}
   // Waits for the device; does nothing on the host.
   virtual void synchronise() = 0;
   // Mean loss of the latest step, over all ranks; waits for the device.

@@ -154,6 +154,20 @@ class Positioned:
         self.at = int(state["at"])
 
 
+@pytest.mark.parametrize(("last", "step"), [(2, None), (4, 4), (5, 4)])
+def test_an_interrupt_between_updates_returns_to_the_last_update(tmp_path, last, step):
+    options = {"epochs": 4, "accumulate": 4, "average": 0.9, "checkpoint_dir": tmp_path}
+    with pytest.raises(KeyboardInterrupt, match=f"stopped .*after step {step};" if step else "stopped"):
+        trainer(loader=Positioned(last=last), **options).fit()
+    if step is None:
+        assert not list(tmp_path.iterdir())
+        return
+    expected, resumed = support.Small(), support.Small(seed=9)
+    trainer(expected, Positioned(), epochs=4, accumulate=4, average=0.9).fit()
+    trainer(resumed, Positioned(), resume=tmp_path, **options).fit()
+    assert support.equal(support.state_of(resumed), support.state_of(expected))
+
+
 @pytest.mark.parametrize("form", [int, torch.tensor, np.array, np.int64, np.float32, Fraction],
                          ids=lambda form: form.__name__)
 def test_the_state_of_a_loader_may_have_arrays_and_otherwise_the_first_checkpoint_reports_it(tmp_path, form):

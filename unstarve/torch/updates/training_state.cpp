@@ -85,6 +85,11 @@ TrainingState::TrainingState(NetworkPtr network, std::string model, const TrainS
   if (settings.average > 0) average_.emplace(*network_, settings.average);
   if (settings.precision == Precision::kFloat16) scaler_.emplace(device);
   if (settings.prune.any() && !settings.prune.channels()) add_pruner(settings.prune);
+  if (settings.accumulate == 1) return;
+  for (const torch::Tensor& buffer : network_->buffers()) {
+    buffers_.push_back(buffer.detach());
+    kept_buffers_.push_back(buffer.detach().clone());
+  }
 }
 
 void TrainingState::add_pruner(const PruneSettings& settings) {
@@ -128,6 +133,21 @@ std::vector<torch::Tensor> TrainingState::statistics() const {
   for (const StateEntry& entry : average_->averages())
     if (names.contains(entry.name)) result.push_back(entry.tensor);
   return result;
+}
+
+void TrainingState::keep_buffers() {
+  kept_steps_ = steps_;
+  if (buffers_.empty()) return;
+  const torch::NoGradGuard no_grad;
+  at::_foreach_copy_(kept_buffers_, buffers_);
+}
+
+void TrainingState::restore_buffers() {
+  use_average(false);
+  steps_ = kept_steps_;
+  if (buffers_.empty()) return;
+  const torch::NoGradGuard no_grad;
+  at::_foreach_copy_(buffers_, kept_buffers_);
 }
 
 std::vector<StateEntry> TrainingState::entries() {

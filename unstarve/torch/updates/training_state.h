@@ -55,6 +55,10 @@ class TrainingState {
   void weights_replaced();
   // Running means and variances of the network, and their moving averages.
   [[nodiscard]] std::vector<torch::Tensor> statistics() const;
+  // With several steps per update: keeps the buffers of the network and the number of steps, before the first of these
+  // steps; returns to them.
+  void keep_buffers();
+  void restore_buffers();
   // Network::prepared(), without waiting for the device.
   [[nodiscard]] bool prepared() const { return prepared_; }
 
@@ -104,6 +108,8 @@ class TrainingState {
   std::optional<LossScaler> scaler_;
   bool prepared_;
   std::int64_t steps_ = 0;
+  std::vector<torch::Tensor> buffers_, kept_buffers_;  // empty with one step per update
+  std::int64_t kept_steps_ = 0;
 };
 
 }  // namespace unstarve

@@ -68,6 +68,7 @@ class FakeTrainer final : public IdleTrainer {
     return reports;
   }
   void end_averages() override { ++ended_averages; }
+  void undo_partial_update() override { ++undone; }
 
   int loads = 0;
   double loss_value = 1;
@@ -86,6 +87,7 @@ class FakeTrainer final : public IdleTrainer {
   bool reports = true;
   int asked_for_reports = 0;
   int ended_averages = 0;
+  int undone = 0;               // partial updates
   std::atomic<int> written{0};  // snapshots
   std::vector<std::string> positions;
 
