@@ -90,7 +90,7 @@ def seed_all(base_seed: int, worker: int) -> int:
     return seed
 
 
-def collate(function: Callable[[Any], Any], samples: list[Any]) -> Any:
+def collate(function: Callable[[Any], Any], samples: Any) -> Any:
     """Returns function(samples).
 
     Hides from torch's default_collate that it runs in a worker, where it would allocate shared memory of its own.
@@ -115,16 +115,17 @@ class Fetcher:
         self._base_seed = base_seed
         self._seeded = seeded
 
-    def samples(self, indices: list[Any], position: int) -> list[Any]:
+    def samples(self, indices: list[Any], position: int) -> Any:
         """Returns the samples of `indices`, or (index, sample) pairs if the job seeds by index.
 
-        `position` is the position in the epoch of the first one.
+        `position` is the position in the epoch of the first one. The result is a list, except that of a __getitems__,
+        which may be a whole batch, as in torch.
         """
         dataset, by_index = self._job.dataset, self._job.by_index
         if getattr(dataset, "__getitems__", None):
             self._seed(indices[0] if by_index and len(indices) else position)
-            made = list(dataset.__getitems__(indices))
-            return list(zip(indices, self._counted(made, len(indices)), strict=True)) if by_index else made
+            found = dataset.__getitems__(indices)
+            return list(zip(indices, self._counted(list(found), len(indices)), strict=True)) if by_index else found
         made = []
         for offset, index in enumerate(indices):
             self._seed(index if by_index else position + offset)
@@ -137,7 +138,7 @@ class Fetcher:
                              f"{expected}, one per index")
         return samples
 
-    def collate(self, samples: list[Any], position: int) -> Any:
+    def collate(self, samples: Any, position: int) -> Any:
         """Returns the batch of a result of samples(). Raises InputError naming a sample that cannot be stacked."""
         self._seed(_COLLATE | position)
         function = self._job.collate_fn

@@ -13,8 +13,8 @@ torch = pytest.importorskip("torch")
 
 import unstarve as un  # noqa: E402
 from dataloader_support import (  # noqa: E402
-    Backwards, Big, Dropping, Faulty, Info, Kinds, Many, ManyArrays, Random, Stream, Uneven, batches,
-    fail_to_initialise, identity, initialise, same, sums,
+    Backwards, Big, Dropping, Faulty, Info, Kinds, Many, ManyArrays, Random, Stacked, Stream, Uneven,
+    batches, fail_to_initialise, identity, initialise, same, sums,
 )
 from unstarve.dataloader import get_worker_info  # noqa: E402
 
@@ -32,6 +32,7 @@ CASES = {
     "batch sampler": (Kinds(), {"batch_sampler": [[3, 1], [2], (4, 5, 6), [1, 1]]}),
     "single": (Kinds("named"), {"batch_size": None}),
     "many": (Many(), {"batch_size": 4, "shuffle": True}),
+    "whole batches": (Stacked(), {"batch_size": 4, "shuffle": True, "collate_fn": identity}),
     "stream": (Stream(), {"batch_size": 3}),
     "stream, full batches": (Stream(), {"batch_size": 3, "drop_last": True}),
     "stream, single": (Stream(), {"batch_size": None}),

@@ -47,6 +47,13 @@ class Many(Kinds):
         return [(torch.tensor(indices), index) for index in indices]
 
 
+class Stacked(Kinds):
+    """Returns whole batches: a dict of tensors."""
+
+    def __getitems__(self, indices):
+        return {"index": torch.tensor(indices), "square": torch.tensor(indices) ** 2}
+
+
 class Random(Kinds):
     def __getitem__(self, i):
         return i, torch.rand(2), random.random(), np.random.rand(3)
