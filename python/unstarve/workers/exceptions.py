@@ -7,7 +7,7 @@ import sys
 import traceback
 from typing import Any
 
-_MAX_CHARACTERS = 16 << 10  # of a traceback, so that it fits into a message
+_MAX_BYTES = 16 << 10  # of a traceback, which is twice in a message (worker_processes._MESSAGE_BYTES)
 
 
 class _Verbatim(str):
@@ -25,9 +25,7 @@ class ExceptionWrapper:
     def __init__(self, where: str) -> None:
         kind = sys.exc_info()[0]
         assert kind is not None
-        text = traceback.format_exc()
-        if len(text) > _MAX_CHARACTERS:
-            text = f"{text[:_MAX_CHARACTERS // 2]}\n[...]\n{text[-_MAX_CHARACTERS // 2:]}"
+        text = _shortened(traceback.format_exc())
         self.kind, self.text = kind, f"Caught {kind.__name__} {where}.\nOriginal {text}"
 
     def reraise(self) -> None:
@@ -49,6 +47,15 @@ class ExceptionWrapper:
             return pickle.dumps(self, 5), self.text
         except Exception:
             return b"", self.text
+
+
+def _shortened(text: str) -> str:
+    """Returns `text` without its middle if it has more than _MAX_BYTES bytes in UTF-8."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    if len(encoded) <= _MAX_BYTES:
+        return text
+    begin, end = encoded[:_MAX_BYTES // 2], encoded[-_MAX_BYTES // 2:]
+    return f"{begin.decode('utf-8', 'ignore')}\n[...]\n{end.decode('utf-8', 'ignore')}"
 
 
 def reraise_pickled(pickled: bytes, text: str) -> None:

@@ -44,6 +44,14 @@ def test_an_error_that_cannot_be_pickled_is_raised_as_text(load):
         list(un.DataLoader(Faulty({5: "value"})))
 
 
+def test_the_text_of_an_error_is_limited_by_its_bytes(load):
+    iterator = iter(load(Faulty({0: "long"}, samples=2), num_workers=1))
+    with pytest.raises(ValueError, match=r"(?s)Caught ValueError in DataLoader worker.*\[\.\.\.\]") as caught:
+        next(iterator)
+    assert 16_000 < len(str(caught.value).encode()) < 20_000
+    assert int(next(iterator)[1]) == 1
+
+
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_unpicklable_samples_are_collated_by_their_worker(context):
     loader = un.DataLoader(Closure(samples=24), batch_size=8, num_workers=1, collate_fn=call,
