@@ -31,8 +31,10 @@ class ExceptionWrapper:
     def reraise(self) -> None:
         """Raises an exception of the same class whose text is the traceback.
 
-        Raises a RuntimeError if the class cannot be created from a text.
+        Raises a RuntimeError if the class cannot be created from a text, or would end the program, such as SystemExit.
         """
+        if not issubclass(self.kind, Exception):
+            raise RuntimeError(self.text)
         text = _Verbatim(self.text) if issubclass(self.kind, KeyError) else self.text
         try:
             kind: Any = self.kind  # a class with this attribute may require the text by keyword

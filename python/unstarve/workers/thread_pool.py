@@ -129,7 +129,7 @@ class ThreadPool:
     def _initialise(self, worker: int, job: Job, base_seed: int) -> ExceptionWrapper | None:
         try:
             job.enter(worker, self._count, base_seed, in_thread=True)
-        except Exception:
+        except BaseException:  # also SystemExit: no consumer may wait for a thread that has ended
             return ExceptionWrapper(f"in {self._name} worker thread {worker}")
         return None
 
@@ -149,7 +149,7 @@ class ThreadPool:
                     seconds = time.perf_counter() - begin
                 else:
                     result = fetcher.collate([sample for part in given for sample in part], batch.position)
-            except Exception:
+            except BaseException:
                 error = ExceptionWrapper(f"in {self._name} worker thread {worker}")
         with self._changed:
             if self._epoch is not None and self._epoch[0] == number:

@@ -52,6 +52,20 @@ def test_the_text_of_an_error_is_limited_by_its_bytes(load):
     assert int(next(iterator)[1]) == 1
 
 
+def test_a_thread_reports_that_its_dataset_ends_the_program():
+    def end(_):
+        raise SystemExit
+
+    loader = un.DataLoader(Faulty({1: "sys.exit"}, samples=3), num_workers=1, workers="threads", timeout=20)
+    iterator = iter(loader)
+    assert int(next(iterator)[1]) == 0
+    with pytest.raises(RuntimeError, match=r"(?s)Caught SystemExit in DataLoader worker thread 0.*no more samples"):
+        next(iterator)
+    assert int(next(iterator)[1]) == 2
+    with pytest.raises(RuntimeError, match="Caught SystemExit in DataLoader worker thread"):
+        next(iter(un.DataLoader(Faulty({}), num_workers=1, workers="threads", timeout=20, worker_init_fn=end)))
+
+
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_unpicklable_samples_are_collated_by_their_worker(context):
     loader = un.DataLoader(Closure(samples=24), batch_size=8, num_workers=1, collate_fn=call,

@@ -159,6 +159,8 @@ class Faulty(Kinds):
             os.kill(os.getpid(), signal.SIGKILL)
         if what == "exit":
             os._exit(3)
+        if what == "sys.exit":
+            sys.exit("no more samples")
         if what == "long":
             raise ValueError("\U0001f600" * 20_000)
         if isinstance(what, float):
