@@ -139,6 +139,24 @@ def test_unsupported_operators_are_listed_all_together_with_their_nodes(tmp_path
     assert not (tmp_path / "out.onnx").exists()
 
 
+@pytest.mark.parametrize("opset", [13, 14])
+@pytest.mark.parametrize("training", [True, False])
+def test_a_batch_norm_in_training_mode_is_unsupported(tmp_path, opset, training):
+    constants = [numpy_helper.from_array(np.abs(normal(3)), name) for name in ("s", "b", "m", "v")]
+    mode = {"training_mode": int(training)} if opset >= 14 else {}
+    outputs_ = ["y", "mean", "var", "saved_mean", "saved_var"][:(3 if opset >= 14 else 5) if training else 1]
+    norm = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], outputs_, name="norm", **mode)
+    path = save(tmp_path / "in.onnx", [norm], constants, opset=opset)
+    if not training:
+        exported(path, tmp_path / "out.onnx")
+        agree(path, tmp_path / "out.onnx")
+        return
+    process = run_export(path, tmp_path / "out.onnx")
+    assert process.returncode == 3
+    assert f"BatchNormalization {'with training_mode=1' if opset >= 14 else 'in training mode'} (node 'norm')" in (
+        process.stderr)
+
+
 def simple(tmp_path, **options):
     weight = numpy_helper.from_array(normal(4, 3, 3, 3), "w")
     return save(tmp_path / "in.onnx", [node("Conv", ["x", "w"], "y")], [weight], **options)

@@ -137,6 +137,9 @@ TypedNode read_pool(AttributeReader& reader) {
 
 TypedNode read_batch_norm(AttributeReader& reader) {
   reader.require("training_mode", 0);
+  // Before opset 14, the outputs of the statistics of the batch mean that it normalises by these.
+  if (std::ranges::count_if(reader.node().outputs, [](std::string_view name) { return !name.empty(); }) > 1)
+    throw UnsupportedForm{" in training mode"};
   reader.ignore("momentum");
   return {OpKind::kBatchNormalization, NormAttributes{reader.number("epsilon", 1e-5F)}, reader.inputs(5)};
 }
