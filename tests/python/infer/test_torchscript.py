@@ -89,6 +89,27 @@ def test_modules_agree_before_and_after_the_passes(module, kind, tmp_path):
     assert len(kinds(tmp_path / "all.onnx")) < len(kinds(tmp_path / "none.onnx"))
 
 
+# The last windows exceed the padded images: in both dimensions, and in one while the other has a window too many; in
+# none; and without zeros that count.
+@pytest.mark.parametrize("pool", [
+    nn.AvgPool2d(3, 2, 1, ceil_mode=True), nn.AvgPool2d((2, 3), (3, 2), 1, ceil_mode=True),
+    nn.AvgPool2d(2, 2, 1, ceil_mode=True), nn.AvgPool2d(3, 2, 1, ceil_mode=True, count_include_pad=False),
+    nn.AvgPool2d(3, 2, ceil_mode=True),
+], ids=str)
+def test_averages_of_windows_beyond_the_padding_agree_in_both_engines(pool, tmp_path):
+    openvino = pytest.importorskip("openvino")
+    torch.manual_seed(1)
+    images = torch.rand(2, 3, 16, 16) + 1
+    torch.jit.save(torch.jit.trace(pool, images), tmp_path / "m.pt")
+    exported(tmp_path / "m.pt", tmp_path / "m.onnx", "--image-size", 16)
+    expected = pool(images).numpy()
+    assert_close(outputs(tmp_path / "m.onnx", images.numpy()), expected)
+    model = openvino.compile_model(tmp_path / "m.onnx", "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    assert_close(model([images.numpy()])[0], expected)
+    exported(tmp_path / "m.onnx", tmp_path / "again.onnx")
+    assert_close(outputs(tmp_path / "again.onnx", images.numpy()), expected)
+
+
 class Aliases(nn.Module):
     """The input of an operator in place is read after it."""
 

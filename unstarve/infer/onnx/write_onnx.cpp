@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/version.h"
@@ -59,12 +60,20 @@ using Scalars = std::map<std::uint32_t, std::string>;  // names of the scalar co
 class NodeWriter {
  public:
   NodeWriter(const Graph& graph, const Node& node, Scalars& scalars, WireWriter& graph_message)
-      : graph_(graph), node_(node), scalars_(scalars), graph_message_(graph_message) {
-    for (const ValueId id : node.inputs) message_.bytes(onnx::node::kInput, graph.value(id).name);
-  }
+      : graph_(graph), node_(node), scalars_(scalars), graph_message_(graph_message) {}
 
   void write() {
-    std::visit([&](const auto& attributes) { add(attributes); }, node_.attributes);
+    Attributes attributes = node_.attributes;
+    auto* const pool = std::get_if<PoolAttributes>(&attributes);
+    const std::optional<Integers> pads = pool != nullptr ? separate_pads(*pool) : std::nullopt;
+    if (pads) {
+      message_.bytes(onnx::node::kInput, padded(*pads));
+      pool->window.pads = {};
+      pool->count_pads = false;
+    } else {
+      for (const ValueId id : node_.inputs) message_.bytes(onnx::node::kInput, graph_.value(id).name);
+    }
+    std::visit([&](const auto& of) { add(of); }, attributes);
     message_.bytes(onnx::node::kOutput, graph_.value(node_.output).name);
     message_.bytes(onnx::node::kName, node_.name);
     message_.bytes(onnx::node::kOpType, name_of(node_.kind));
@@ -127,6 +136,38 @@ class NodeWriter {
   void integers_unless(std::int64_t default_value, const char* name, const Range& values) {
     if (!std::ranges::all_of(values, [&](std::int64_t value) { return value == default_value; }))
       integers(name, values);
+  }
+
+  // The padding of an average whose padding counts and whose last windows exceed the padded images, as
+  // PadAttributes::pads; nothing for other pools. OpenVINO 2026.4 divides the sums of such windows by wrong numbers if
+  // the padding is a part of the pool.
+  [[nodiscard]] std::optional<Integers> separate_pads(const PoolAttributes& of) const {
+    const auto& [kernel, strides, dilations, pads] = of.window;
+    if (node_.kind != OpKind::kAveragePool || !of.ceil || !of.count_pads || pads == std::array<std::int64_t, 4>{})
+      return std::nullopt;
+    Integers result{0, 0, pads[0], pads[1], 0, 0};
+    bool exceeds = false;
+    for (const std::size_t i : {0, 1}) {
+      const std::int64_t input = graph_.value(node_.inputs[0]).type.shape[i + 2] + pads[i];
+      const std::int64_t end = (graph_.value(node_.output).type.shape[i + 2] - 1) * strides[i] + kernel[i];
+      exceeds |= end > input + pads[i + 2];
+      // Padding that no window reads is left out: with it, another window would begin there.
+      result.push_back(std::min(end - input, pads[i + 2]));
+      if (result.back() < 0) return std::nullopt;
+    }
+    return exceeds ? std::optional(result) : std::nullopt;
+  }
+  // Writes a node that pads the first input with zeros. Returns the name of its output.
+  std::string padded(const Integers& pads) {
+    std::string name = graph_.unique_name(graph_.value(node_.output).name + ".padded");
+    WireWriter node;
+    node.bytes(onnx::node::kInput, graph_.value(node_.inputs[0]).name);
+    node.bytes(onnx::node::kInput, stored(".pads", make_tensor({std::ssize(pads)}, pads)));
+    node.bytes(onnx::node::kOutput, name);
+    node.bytes(onnx::node::kName, node_.name + ".pad");
+    node.bytes(onnx::node::kOpType, name_of(OpKind::kPad));
+    graph_message_.message(onnx::graph::kNode, node);
+    return name;
   }
 
   void window(const Window& of) {
