@@ -13,7 +13,7 @@
 // Failure:   the constructor throws Error(kMissing) if nvJPEG or its device is missing, and Error(kArgument) if library
 //            and device use different memory. decode() throws Error(kInput) with the file's location and the host
 //            decoder's reason if neither decoder can decode a file.
-// Not tested on a device, only with a library that decodes in the host's memory.
+// Tests: with a library that decodes in the host's memory, and on an H100 (docs/benchmarks.md).
 
 #include <cstdint>
 #include <deque>
