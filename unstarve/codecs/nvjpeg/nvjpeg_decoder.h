@@ -41,6 +41,7 @@ class NvjpegDecoder {
   // Queues all files on `cuda_stream` (a cudaStream_t). Returns for each file why nvJPEG rejected it, or an empty
   // string if its pixels will be available when the stream reaches this point. If one file makes the whole batch fail,
   // the files are decoded one by one. The result is valid until the next call.
+  // With kHardware, earlier work of the stream must not use the destinations: the JPEG engines do not wait for it.
   [[nodiscard]] std::span<const std::string> decode(std::span<const NvjpegJob> jobs, void* cuda_stream);
 
  private:

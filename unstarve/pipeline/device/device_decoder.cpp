@@ -74,6 +74,9 @@ std::span<const SourceImage> DeviceDecoder::decode(const DeviceBatch& batch, std
     end += image_bytes(files[i]);
   }
   if (jobs_.empty()) return images_;
+  // The JPEG engines write when the call is made, before earlier work of the stream has read the same memory
+  // (https://github.com/meta-pytorch/torchcodec/pull/1634). An event in the stream does not delay them.
+  if (options_.balance->backend() == NvjpegBackend::kHardware) stream.synchronise();
   Queued queued{stream.record_timed(), nullptr, {files.begin(), files.end()}};
   const std::span<const std::string> rejections = nvjpeg_->decode(jobs_, stream.native());
   queued.done = stream.record_timed();

@@ -59,8 +59,9 @@ class DeviceDecoder {
   };
   DeviceDecoder(Options options, Device& device);
 
-  // Queues decoding of the files of a batch. `sample_bytes`: size of a sample in the batch. Returns the decoded image
-  // of each sample that is a file; the entries of other samples are meaningless. Valid until the next call.
+  // Queues decoding of the files of a batch; with the backend kHardware, waits for the work queued before. Returns the
+  // decoded image of each sample that is a file; the entries of other samples are meaningless. Valid until the next
+  // call. `sample_bytes`: size of a sample in the batch.
   [[nodiscard]] std::span<const SourceImage> decode(const DeviceBatch& batch, std::size_t sample_bytes, Stream& stream);
 
   [[nodiscard]] std::string location(std::uint64_t id) const { return options_.dataset->location(id); }

@@ -14,6 +14,7 @@
 
 #include "unstarve/codecs/nvjpeg/testing/host_functions.h"
 #include "unstarve/core/error.h"
+#include "unstarve/device/testing/logged_device.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/pipeline/device/device_operations.h"
 #include "unstarve/pipeline/executor/loader_fixtures.h"
@@ -179,6 +180,43 @@ TEST_CASE("the error of a damaged file on the device contains its location", "[g
   const auto device = open_device("cpu");
   CHECK_THROWS_WITH(run_with_files(augmented(2), std::make_shared<CutSet>(16), 1, on_host(), *device),
                     Contains("file-5: ") && Contains("JPEG"));
+}
+
+testing::DeviceLog logged;
+
+// Functions that log each batch.
+nvjpeg::Functions logged_functions() {
+  nvjpeg::Functions functions = testing::host_functions();
+  functions.decode_batched = [](void* handle, void* state, const unsigned char* const* data, const std::size_t* lengths,
+                                nvjpeg::Image* to, void* stream) {
+    logged.lines.emplace_back("decode");
+    return testing::host_functions().decode_batched(handle, state, data, lengths, to, stream);
+  };
+  return functions;
+}
+
+TEST_CASE("before the JPEG engines write, the work queued before is complete", "[gpu][decode]") {
+  const auto dataset = std::make_shared<JpegSet>(1);
+  RecordBuffer record;
+  dataset->read(0, record);
+  const std::span<const std::uint8_t> file = record.values[0].bytes;
+  const Size size = Decoder().open(file).size;
+  const std::uint64_t id = 0;
+  const FileExtent extent{static_cast<std::int32_t>(file.size()), size.height, size.width};
+  std::vector<std::uint8_t> source(file.size() + decoded_bytes({&extent, 1}));
+  const auto calls = [&](NvjpegBackend backend) {
+    logged = {};
+    testing::LoggedDevice device(logged);
+    const auto stream = device.make_stream();
+    DeviceDecoder decoder(
+        {NvjpegLibrary(logged_functions(), true), 1, std::make_shared<DecodeBalance>(backend, 1, 1.0), dataset},
+        device);
+    logged.lines.clear();
+    (void)decoder.decode({{&id, 1}, source.data(), {&extent, 1}, file.data()}, file.size(), *stream);
+    return logged.lines;
+  };
+  CHECK(calls(NvjpegBackend::kHardware) == std::vector<std::string>{"synchronise stream 1", "decode"});
+  CHECK(calls(NvjpegBackend::kHybrid) == std::vector<std::string>{"decode"});
 }
 
 TEST_CASE("a decoder for the memory of another device is rejected", "[gpu][decode]") {
