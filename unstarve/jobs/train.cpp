@@ -111,7 +111,7 @@ OpenedRun open_run(const TrainOptions& options, std::stop_token stop) {
     const auto& file = run.resumed.empty() ? options.weights : run.resumed;
     if (!file.empty()) const MappedFile readable(file);
   });
-  faults.collect([&] { run.device = open_device(options.settings.train.device); });
+  faults.collect([&] { run.device = open_device(device_of_rank(options.settings.train.device, options.ranks)); });
   run.data = open_train_data({options.settings.pipeline, options.validation, options.settings.train.classes},
                              std::move(stop), faults);
   if (run.data.training && (runs || !options.settings.train.progressive.any()))

@@ -112,6 +112,10 @@ Ranks join_ranks() {
 
 int cores_of_rank(const Ranks& ranks) { return std::max(1, read_topology().usable() / ranks.sharing); }
 
+std::string device_of_rank(const std::string& name, const Ranks& ranks) {
+  return name == "cuda" && ranks.several() ? fmt::format("{}:{}", name, ranks.local_rank) : name;
+}
+
 std::string rank_prefix(const Ranks& ranks) {
   return ranks.several() ? fmt::format("rank {} of {}: ", ranks.rank, ranks.world) : "";
 }

@@ -49,6 +49,9 @@ struct Ranks {
 // them. Launchers that bind processes to cores leave nothing to share.
 [[nodiscard]] int cores_of_rank(const Ranks& ranks);
 
+// The name of a rank's device: with several ranks, "cuda" is the GPU of its number on the machine.
+[[nodiscard]] std::string device_of_rank(const std::string& name, const Ranks& ranks);
+
 // "rank 1 of 4: "; "" for a single process.
 [[nodiscard]] std::string rank_prefix(const Ranks& ranks);
 

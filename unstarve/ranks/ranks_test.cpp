@@ -97,6 +97,16 @@ TEST_CASE("ranks of torchrun") {
              Contains("RANK: found \"x\"; expected a number from 0"));
 }
 
+TEST_CASE("with several ranks, cuda is the GPU of the rank's number on the machine") {
+  Ranks ranks;
+  ranks.local_rank = 1;
+  CHECK(device_of_rank("cuda", ranks) == "cuda");
+  ranks.world = 4;
+  CHECK(device_of_rank("cuda", ranks) == "cuda:1");
+  CHECK(device_of_rank("cuda:3", ranks) == "cuda:3");
+  CHECK(device_of_rank("cpu", ranks) == "cpu");
+}
+
 TEST_CASE("ranks share the cores on which several of them may run") {
   Ranks ranks;
   const int all = cores_of_rank(ranks);

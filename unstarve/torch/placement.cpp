@@ -16,10 +16,6 @@ void Placement::use() const {
   at::accelerator::setDeviceIndex(device.index());
 }
 
-std::string device_of_rank(const std::string& name, const Ranks& ranks) {
-  return name == "cuda" && ranks.several() ? name + ":" + std::to_string(ranks.local_rank) : name;
-}
-
 Placement placement_of(const TrainSettings& settings, const Ranks& ranks) {
   return {parse_device(device_of_rank(settings.device, ranks)), torch_type(settings.precision),
           settings.channels_last ? torch::MemoryFormat::ChannelsLast : torch::MemoryFormat::Contiguous,

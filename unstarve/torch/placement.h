@@ -3,8 +3,6 @@
 //
 // Threads: any.
 
-#include <string>
-
 #include <torch/torch.h>
 
 #include "unstarve/ranks/ranks.h"
@@ -23,8 +21,6 @@ struct Placement {
   void use() const;
 };
 
-// The name of a rank's device: with several ranks, "cuda" is the GPU of its number on the machine.
-[[nodiscard]] std::string device_of_rank(const std::string& name, const Ranks& ranks);
 // With the device of the rank; ranks share the CPU cores. Throws as parse_device().
 [[nodiscard]] Placement placement_of(const TrainSettings& settings, const Ranks& ranks);
 

@@ -25,16 +25,6 @@ TEST_CASE("a placement has the device, type, format and threads of the settings"
   CHECK(placement_of(settings, ranks).format == torch::MemoryFormat::Contiguous);
 }
 
-TEST_CASE("with several ranks, cuda is the GPU of the rank's number on the machine") {
-  Ranks ranks;
-  ranks.local_rank = 1;
-  CHECK(device_of_rank("cuda", ranks) == "cuda");
-  ranks.world = 4;
-  CHECK(device_of_rank("cuda", ranks) == "cuda:1");
-  CHECK(device_of_rank("cuda:3", ranks) == "cuda:3");
-  CHECK(device_of_rank("cpu", ranks) == "cpu");
-}
-
 TEST_CASE("the number of threads is that of the calling thread, and placements alternate") {
   TrainSettings settings;
   settings.operator_threads = 2;
