@@ -1,6 +1,7 @@
 #include "unstarve/torch/staging.h"
 
 #include <chrono>
+#include <exception>
 
 #include <ATen/DeviceAccelerator.h>
 #include <c10/core/StreamGuard.h>
@@ -69,7 +70,10 @@ Staging::Staging(torch::Device device) : device_(device), images_(device) {
 
 Staging::~Staging() {
   // Device and host memory must not be released while a copy runs.
-  if (copies_) copies_->synchronize();
+  try {
+    if (copies_) copies_->synchronize();
+  } catch (const std::exception&) {  // an error of the device, which an earlier call has reported
+  }
 }
 
 void Staging::load(const HostBatch& batch) {
