@@ -3,6 +3,7 @@
 
 #include "unstarve/torch/graphs/step_recorder.h"
 
+#include <memory>
 #include <utility>
 
 #include <ATen/Context.h>
@@ -21,12 +22,17 @@ namespace unstarve {
 #ifdef UNSTARVE_GENERIC_GRAPHS
 namespace {
 
+// Shared by the steps of a recorder. The allocator forgets a pool with the last graph that uses it.
+using Pool = std::shared_ptr<const c10::MempoolId_t>;
+
 class GenericStep final : public RecordedStep {
  public:
-  explicit GenericStep(std::unique_ptr<at::GraphImplInterface> graph) : graph_(std::move(graph)) {}
+  GenericStep(Pool pool, std::unique_ptr<at::GraphImplInterface> graph)
+      : pool_(std::move(pool)), graph_(std::move(graph)) {}
   void replay() override { graph_->replay(); }
 
  private:
+  Pool pool_;
   std::unique_ptr<at::GraphImplInterface> graph_;
 };
 
@@ -52,8 +58,9 @@ class GenericRecorder final : public StepRecorder {
     at::Generator generator = at::globalContext().defaultGenerator(device_);
     const at::Generator before = generator.clone();
     auto graph = at::create_graph_impl(device_.type());
+    Pool pool = pool_.lock();
     try {
-      graph->capture_begin(pool_, at::GraphCaptureMode::ThreadLocal);
+      graph->capture_begin(pool != nullptr ? *pool : kNewPool, at::GraphCaptureMode::ThreadLocal);
       work();
       graph->capture_end();
     } catch (...) {
@@ -62,8 +69,9 @@ class GenericRecorder final : public StepRecorder {
       generator.graphsafe_set_state(before);  // it may still be that of a recording
       throw;
     }
-    pool_ = graph->pool();
-    return std::make_unique<GenericStep>(std::move(graph));
+    if (pool == nullptr) pool = std::make_shared<const c10::MempoolId_t>(graph->pool());
+    pool_ = pool;
+    return std::make_unique<GenericStep>(std::move(pool), std::move(graph));
   }
 
  private:
@@ -75,9 +83,11 @@ class GenericRecorder final : public StepRecorder {
     }
   }
 
+  static constexpr c10::MempoolId_t kNewPool{0, 0};
+
   torch::Device device_;
   c10::Stream stream_;
-  c10::MempoolId_t pool_{0, 0};  // of the first graph
+  std::weak_ptr<const c10::MempoolId_t> pool_;
 };
 
 RecorderChoice generic_recorder(torch::Device device) {
