@@ -2,10 +2,13 @@
 
 #include <cstring>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "unstarve/device/testing/logged_device.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/test_chains.h"
 #include "unstarve/ops/test_support.h"
@@ -135,6 +138,49 @@ TEST_CASE("a CUDA device gives the host's bits, or the reason why there is none 
     device->copy_to_host(made.data(), output->data(), made.size(), *stream);
     stream->synchronise();
     CHECK(made == expected);
+  }
+}
+
+// Batches of one chain on a device that logs.
+class LoggedRuns {
+ public:
+  LoggedRuns() : chain_({cropped(), {"gaussian_blur", {{"probability", {1}}}}}) {}
+  void run(Stream& stream, std::size_t samples = 2) {
+    const Batch batch = made_up_batch(random_, samples);
+    const StoreFormat format{ElementType::kUint8, Layout::kNchw, {}};
+    const auto expected = on_host(chain_, batch, Storer(format));
+    std::vector<std::uint8_t> made(expected.size());
+    BatchRecorder recorder(chain_.specs, chain_.operations, kOut);
+    for (std::size_t k = 0; k < batch.ids.size(); ++k) recorder.add(batch.sources[k], 1, 2, batch.ids[k]);
+    runner_.run(recorder.recording(), batch.source.data(), testing::output_of(format, kOut, made.data()), stream);
+    CHECK(made == expected);
+  }
+  // The lines since the last call.
+  std::vector<std::string> lines() { return std::exchange(log.lines, {}); }
+
+  testing::DeviceLog log;
+  testing::LoggedDevice device{log};
+
+ private:
+  Random random_{8, 0, 0, 0};
+  Chain chain_;
+  BatchRunner runner_{device};
+};
+
+TEST_CASE("after a failed allocation, the next batch runs", "[gpu]") {
+  for (int failing = 1; failing <= 5; ++failing) {
+    CAPTURE(failing);
+    LoggedRuns runs;
+    const auto stream = runs.device.make_stream();
+    runs.log.failing_allocation = failing;  // of four for packets, and one for scratch memory
+    CHECK_THROWS_WITH(runs.run(*stream), "allocate: failed");
+    runs.run(*stream);
+    runs.run(*stream);
+    if (failing == 5) continue;  // the size of scratch memory does not depend on the number of samples
+    runs.log.failing_allocation = failing;
+    CHECK_THROWS_WITH(runs.run(*stream, 200), "allocate: failed");
+    runs.run(*stream);
+    runs.run(*stream, 200);
   }
 }
 
