@@ -86,6 +86,9 @@ void BatchRunner::run(const Recording& recording, const std::uint8_t* source, co
   next_ = 1 - next_;
   if (packet.used) packet.used->wait();
   gpu::write_packet(recording, packet.pinned->data());
+  // The batch before may be in another stream, and use the same scratch memory.
+  const Packet& last = packets_[next_];
+  if (launch.scratch_bytes > 0 && last.used) stream.wait_for(*last.used);
   device_.copy_to_device(packet.on_device->data(), packet.pinned->data(), bytes, stream);
   const gpu::BatchProgram program = gpu::read_packet(recording, packet.on_device->data());
   const gpu::BatchMemory memory{source, scratch_ ? scratch_->data() : nullptr};

@@ -1,5 +1,5 @@
 #pragma once
-// Runs recorded batches on a device, in the order of a stream.
+// Runs recorded batches on a device, in the order of a stream. Streams may change from batch to batch.
 //
 //   host:  recording ── write_packet ──▶ pinned packet ┐ copy
 //   device:                                packet  ◀────┘     source pixels ── kernel ──▶ output pixels

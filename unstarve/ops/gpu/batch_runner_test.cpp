@@ -184,6 +184,15 @@ TEST_CASE("after a failed allocation, the next batch runs", "[gpu]") {
   }
 }
 
+TEST_CASE("a batch in another stream waits for the batch before, which uses the same scratch memory", "[gpu]") {
+  LoggedRuns runs;
+  const auto first = runs.device.make_stream(), second = runs.device.make_stream();
+  runs.run(*first);
+  CHECK(runs.lines().empty());
+  runs.run(*second);
+  CHECK(runs.lines() == std::vector<std::string>{"stream 2 waits for event 1"});
+}
+
 TEST_CASE("the kernel is chosen by the needs of the batch", "[gpu]") {
   Recording recording;
   recording.samples.resize(256);
