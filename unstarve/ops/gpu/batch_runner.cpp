@@ -89,15 +89,23 @@ void BatchRunner::run(const Recording& recording, const std::uint8_t* source, co
   // The batch before may be in another stream, and use the same scratch memory.
   const Packet& last = packets_[next_];
   if (launch.scratch_bytes > 0 && last.used) stream.wait_for(*last.used);
-  device_.copy_to_device(packet.on_device->data(), packet.pinned->data(), bytes, stream);
-  const gpu::BatchProgram program = gpu::read_packet(recording, packet.on_device->data());
-  const gpu::BatchMemory memory{source, scratch_ ? scratch_->data() : nullptr};
-  if (host) {
-    gpu::run_on_host(program, memory, output);
-  } else {
-    gpu::launch_cuda(launch, program, memory, output, stream);
+  try {
+    device_.copy_to_device(packet.on_device->data(), packet.pinned->data(), bytes, stream);
+    const gpu::BatchProgram program = gpu::read_packet(recording, packet.on_device->data());
+    const gpu::BatchMemory memory{source, scratch_ ? scratch_->data() : nullptr};
+    if (host) {
+      gpu::run_on_host(program, memory, output);
+    } else {
+      gpu::launch_cuda(launch, program, memory, output, stream);
+    }
+    packet.used = stream.record();
+  } catch (...) {
+    try {  // the copy may still read the packet
+      packet.used = stream.record();
+    } catch (...) {  // the device no longer works
+    }
+    throw;
   }
-  packet.used = stream.record();
 }
 
 }  // namespace unstarve

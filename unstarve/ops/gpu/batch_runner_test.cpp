@@ -193,6 +193,17 @@ TEST_CASE("a batch in another stream waits for the batch before, which uses the 
   CHECK(runs.lines() == std::vector<std::string>{"stream 2 waits for event 1"});
 }
 
+TEST_CASE("after an error, a packet is not written while it is copied", "[gpu]") {
+  LoggedRuns runs;
+  const auto stream = runs.device.make_stream();
+  runs.log.record_fails = true;
+  CHECK_THROWS_WITH(runs.run(*stream), "record an event: failed");
+  runs.run(*stream);  // by the other packet
+  (void)runs.lines();
+  runs.run(*stream);
+  CHECK(runs.lines() == std::vector<std::string>{"wait for event 1", "stream 1 waits for event 2"});
+}
+
 TEST_CASE("the kernel is chosen by the needs of the batch", "[gpu]") {
   Recording recording;
   recording.samples.resize(256);
