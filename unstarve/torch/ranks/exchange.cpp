@@ -149,7 +149,10 @@ std::unique_ptr<Reducer> make_reducer(const Tensors& parameters, const Group& gr
 class GroupExchange final : public Exchange {
  public:
   GroupExchange(Group group, torch::nn::Module& network, torch::Device device)
-      : group_(std::move(group)), parameters_(network.parameters()), times_(device) {
+      : group_(std::move(group)),
+        device_of_values_(device_of_values(*group_, device)),
+        parameters_(network.parameters()),
+        times_(device) {
     try {
       c10d::verify_params_across_processes(group_, parameters_, {});
     } catch (const c10::Error& error) {
@@ -223,13 +226,16 @@ class GroupExchange final : public Exchange {
 
  private:
   void reduce(std::span<double> values, c10d::ReduceOp::RedOpType operation) {
-    Tensors tensors{torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64)};
+    torch::Tensor host = torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())}, torch::kFloat64);
+    Tensors tensors{host.to(device_of_values_)};
     c10d::AllreduceOptions options;
     options.reduceOp = operation;
     group_->allreduce(tensors, options)->wait();
+    host.copy_(tensors[0]);
   }
 
   Group group_;
+  const torch::Device device_of_values_;
   const Tensors parameters_;
   Tensors buffers_;
   BucketTimes times_;
@@ -241,6 +247,12 @@ class GroupExchange final : public Exchange {
 };
 
 }  // namespace
+
+torch::Device device_of_values(const c10d::ProcessGroup& group, torch::Device device) {
+  const std::vector<torch::Device> devices = group.getDeviceTypes();
+  const bool on_cpu = std::ranges::any_of(devices, [](torch::Device each) { return each.is_cpu(); });
+  return on_cpu ? torch::Device(torch::kCPU) : device;
+}
 
 std::unique_ptr<Exchange> make_exchange(const Ranks& ranks, torch::nn::Module& network, torch::Device device) {
   return std::make_unique<GroupExchange>(open_group(ranks, device), network, device);

@@ -21,6 +21,10 @@
 #include "unstarve/torch/ranks/time_mark.h"
 #include "unstarve/train/trainer.h"
 
+namespace c10d {
+class ProcessGroup;
+}
+
 namespace unstarve {
 
 class Exchange {
@@ -49,6 +53,10 @@ class Exchange {
   // Of all steps so far; waits for the device.
   [[nodiscard]] virtual ExchangeTimes times() = 0;
 };
+
+// Where a group reduces values that are in host memory: on the CPU if it has a backend for it, otherwise, as with NCCL
+// alone, on `device`.
+[[nodiscard]] torch::Device device_of_values(const c10d::ProcessGroup& group, torch::Device device);
 
 // Joins the process group of `ranks`, which has several.
 [[nodiscard]] std::unique_ptr<Exchange> make_exchange(const Ranks& ranks, torch::nn::Module& network,
