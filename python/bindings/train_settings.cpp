@@ -142,6 +142,7 @@ void bind_train_settings(nb::module_& m) {
           "__init__",
           [](TrainSettings* self, const nb::dict& arguments) { new (self) TrainSettings(settings_of(arguments)); },
           "arguments"_a, nb::sig("def __init__(self, arguments: dict[str, typing.Any]) -> None"))
+      .def_rw("device", &TrainSettings::device)
       .def("values", &values_of, nb::sig("def values(self) -> dict[str, typing.Any]"));
 }
 

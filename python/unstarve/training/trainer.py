@@ -68,7 +68,8 @@ class Trainer:
         epochs: Length of the run in passes over the loader; may be a fraction.
         minutes: Length of the run in minutes. With both, the first limit reached ends the run.
         target: Accuracy, 0 to 1, at which an evaluation ends the run.
-        device: "cpu", "cuda", "cuda:1", or a torch.device.
+        device: "cpu", "cuda", "cuda:1", or a torch.device. "cuda" is torch's current device, and in a process group the
+            GPU of LOCAL_RANK.
         normalize: (mean, std) for uint8 pixels scaled to 0..1, such as un.IMAGENET. None: they are only scaled. Images
             of other dtypes are normalised by the loader.
         seed: Seed of torch's random generators, from which the module may draw, for example for dropout. They are
@@ -224,8 +225,9 @@ class Trainer:
         if joined is not None:
             self._data.check_shard(joined[1])
         device = self._device
-        if joined is not None and device == torch.device("cuda"):
-            device = torch.device("cuda", joined[2])
+        if device == torch.device("cuda"):
+            device = torch.device("cuda", torch.cuda.current_device() if joined is None else joined[2])
+        self._settings.device = str(device)
         self._module.to(device)
         if isinstance(self._loss, torch.nn.Module):
             self._loss.to(device)

@@ -264,6 +264,23 @@ def test_wrong_arguments(options, message):
         un.Trainer(given.pop("module"), given.pop("loader"), **given)
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="has a GPU")
+@pytest.mark.parametrize(("device", "index"), [("cuda", 2), ("cuda:3", 3)])
+def test_cuda_is_the_current_device_of_torch(monkeypatch, device, index):
+    seen = []
+
+    class Moved(support.Small):
+        def to(self, device):
+            seen.append(f"module to {device}")
+            return self
+
+    for name, value in (("is_available", lambda: True), ("device_count", lambda: 4), ("current_device", lambda: 2)):
+        monkeypatch.setattr(torch.cuda, name, value)
+    with pytest.raises(un.errors.MissingError, match=rf"device cuda:{index}: libtorch"):
+        trainer(Moved(), device=device).fit()
+    assert seen == [f"module to cuda:{index}"]
+
+
 NORMALISED = un.open(support.DATA).normalize(*un.CIFAR10)
 PIXELS = un.open(support.DATA).output("uint8").batch(16)
 
