@@ -10,7 +10,9 @@ decodes them into memory after the batch, and the device applies all of their op
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 
 from unstarve.optional_packages import require_package
 
@@ -45,6 +47,13 @@ def torch_device(device: str | torch.device, what: str = "to_torch(device)") -> 
     return found
 
 
+@contextlib.contextmanager
+def using_device(device: torch.device) -> Iterator[None]:
+    """Makes a GPU torch's current device in this thread, and afterwards the previous one. No effect for the CPU."""
+    with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
+        yield
+
+
 class DeviceOperations:
     """The device's part of a pipeline; `host` is the loader of the host's part: uint8 (batch, height, width, 3).
 
@@ -65,7 +74,8 @@ class DeviceOperations:
         balance = _core.decode_balance(whole.spec)
         index = torch.cuda.current_device() if device.type == "cuda" and device.index is None else device.index
         name = "cpu" if device.type == "cpu" else f"cuda:{index}"
-        self._run = whole._device_operations(name, balance)
+        with using_device(device):
+            self._run = whole._device_operations(name, balance)
         self._device, self._dtype, self._channels_last = device, dtype, whole.layout == "NHWC"
         # Device memory per value, in bytes: the uint8 input, and the pixels decoded after it.
         per_value = (0 if allocate is None and balance is None else 1) + (0 if balance is None else _core.MOST_DECODED)

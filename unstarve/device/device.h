@@ -3,7 +3,7 @@
 // the host (always) and CUDA (build option).
 //
 // Ownership: Memory, Stream and Event own only their resource; destroy them before the Device.
-// Threads:   any.
+// Threads:   any. Calls of a CUDA device make it the current device of the calling thread, and leave it so.
 // Failure:   Error(kMemory) if an allocation fails, Error(kMissing) from open_device() if there is no such device,
 //            Error(kInternal) with CUDA's message otherwise.
 // Capture:   allocate pinned memory at construction time only, not between steps: cudaHostAlloc stalls the device and

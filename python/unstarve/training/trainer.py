@@ -25,7 +25,7 @@ with require_package("torch", "Trainer"):
 
 from unstarve import _core, notices, ranks
 from unstarve.arguments import check_path
-from unstarve.device_operations import torch_device
+from unstarve.device_operations import torch_device, using_device
 from unstarve.errors import ArgumentError, CancelledError, Error
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.representation import Rows, as_html, as_text, counted
@@ -228,6 +228,11 @@ class Trainer:
         if device == torch.device("cuda"):
             device = torch.device("cuda", torch.cuda.current_device() if joined is None else joined[2])
         self._settings.device = str(device)
+        with using_device(device):
+            return self._run_on(device, joined, resumed)
+
+    def _run_on(self, device: torch.device, joined: tuple[int, int, int, int, str] | None,
+                resumed: str) -> dict[str, Any]:
         self._module.to(device)
         if isinstance(self._loss, torch.nn.Module):
             self._loss.to(device)

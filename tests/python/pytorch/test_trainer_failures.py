@@ -269,16 +269,30 @@ def test_wrong_arguments(options, message):
 def test_cuda_is_the_current_device_of_torch(monkeypatch, device, index):
     seen = []
 
+    class Current:
+        def __init__(self, device):
+            self.device = device
+
+        def __enter__(self):
+            seen.append(f"enter {self.device}")
+
+        def __exit__(self, *_):
+            seen.append(f"leave {self.device}")
+
     class Moved(support.Small):
         def to(self, device):
             seen.append(f"module to {device}")
             return self
 
-    for name, value in (("is_available", lambda: True), ("device_count", lambda: 4), ("current_device", lambda: 2)):
+    for name, value in (("is_available", lambda: True), ("device_count", lambda: 4), ("current_device", lambda: 2),
+                        ("device", Current)):
         monkeypatch.setattr(torch.cuda, name, value)
     with pytest.raises(un.errors.MissingError, match=rf"device cuda:{index}: libtorch"):
         trainer(Moved(), device=device).fit()
-    assert seen == [f"module to cuda:{index}"]
+    with pytest.raises(un.errors.MissingError, match=rf"open device cuda:{index}: "):
+        un.open(support.DATA).center_crop(16).flip().batch(16).to_torch(device, operations="device")
+    assert seen == [f"enter cuda:{index}", f"module to cuda:{index}", f"leave cuda:{index}",
+                    f"enter {device}", f"leave {device}"]
 
 
 NORMALISED = un.open(support.DATA).normalize(*un.CIFAR10)
