@@ -1,5 +1,6 @@
-// A CUDA device through the runtime API. Every call first sets its device as the current one of the calling thread, as
-// that setting is per thread and any thread may call.
+// A CUDA device through the runtime API. Calls that depend on the current device first set it, as that setting is per
+// thread and any thread may call. Waiting for events and releasing do not depend on it (CUDA Programming Guide, Stream
+// and Event Behavior).
 #include <cuda_runtime.h>
 
 #include <string>
@@ -130,7 +131,10 @@ class CudaStream final : public Stream {
       event.wait();  // of another device: block until it is done
     }
   }
-  void synchronise() override { check(cudaStreamSynchronize(stream_), "wait for a stream"); }
+  void synchronise() override {
+    make_current(index_);  // a borrowed stream may be null: the default stream of the current device
+    check(cudaStreamSynchronize(stream_), "wait for a stream");
+  }
   void* native() override { return stream_; }
 
  private:
