@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds, tests and measures on a machine with a GPU and without network: Linux, g++ 12 or later, cmake, ninja, CUDA 13
-# with nvcc, and a Python with torch, numpy, Pillow and pytest.
+# Builds, tests and measures on a machine with a GPU and without network: Linux, g++ 12 or later, cmake, ninja, xz, CUDA
+# 13 with nvcc, and a Python with its headers (python3-dev), torch, numpy, Pillow and pytest.
 #
 #   tools/gpu.sh archive [FILE]    on Debian 12 with network: writes the other libraries to FILE
 #                                  (dist/unstarve-gpu-libraries.tar.xz, below 60 MB)
@@ -45,14 +45,24 @@ write_archive() {
     "$(grep -oE '^nanobind==[0-9.]+' requirements.txt)"
   .venv/bin/python -m zipfile -e "$work"/packages/nanobind-*.whl "$work/libraries/python"
   cd "$work/libraries"
+  # One folder of libraries, as the links of -dev packages expect, and relative links: Debian's libz.so is absolute.
+  if [ -d lib ]; then cp -a lib/. usr/lib/; fi
+  rm -rf lib
+  local name target
+  while read -r name; do
+    target=$(readlink "$name")
+    [[ $target != /lib/* ]] || target=/usr$target
+    ln -snfr ".$target" "$name"
+  done < <(find usr/lib -type l -lname '/*')
   # Only headers, libraries, CMake packages and licences. A static library is needed only if there is no shared one.
-  local name
   for name in usr/lib/*/*.a; do if [ -e "${name%.a}.so" ]; then rm "$name"; fi; done
   find usr/share -mindepth 1 -maxdepth 1 ! -name cmake ! -name doc -exec rm -rf {} +
   find usr/share/doc -type f ! -name copyright -delete
   find usr/share/doc -xtype l -delete
   cp -a usr/include/x86_64-linux-gnu/. usr/include/  # Debian's compiler searches both
   rm -rf usr/include/x86_64-linux-gnu etc usr/bin usr/sbin bin sbin var usr/lib/python3* usr/lib/*/gconv
+  name=$(find . -xtype l)
+  [ -z "$name" ] || fail "pack libraries: found links to files that are not packed: $name; expected none"
   cd - >/dev/null
   tar -C "$work" -cJf "$file" libraries
   say "$file: $(($(stat -c %s "$file") / 1000000)) MB, ${#packages[@]} packages"
@@ -77,13 +87,15 @@ while [ $# -gt 0 ]; do
 done
 
 python=${PYTHON:-python3}
-for program in g++ cmake ninja "$python"; do
-  command -v "$program" >/dev/null || fail "find $program: not on PATH; expected g++, cmake, ninja and $python"
+for program in g++ cmake ninja xz "$python"; do
+  command -v "$program" >/dev/null || fail "find $program: not on PATH; expected g++, cmake, ninja, xz and $python"
 done
 if [ $need_gpu = yes ]; then
   command -v nvcc >/dev/null || fail "find nvcc: not on PATH; expected CUDA 13's compiler. Add its folder to PATH."
   nvidia-smi >/dev/null 2>&1 || fail "run nvidia-smi: failed; expected a GPU with a driver. --no-gpu does without."
 fi
+header=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h
+[ -f "$header" ] || fail "open $header: no such file; expected the headers of $python. Install python3-dev."
 "$python" -c 'import torch, numpy, PIL, pytest' || fail "import torch, numpy, PIL and pytest in $python: failed"
 [ -f "$archive" ] || fail "open $archive: no such file; expected the archive that 'tools/gpu.sh archive' writes"
 
