@@ -122,7 +122,16 @@ std::string ladder_table(const Ledger& ledger, const std::string& link) {
                    {"verdict"}},
                   true);
   table.link(link);
+  std::vector<LedgerEntry> not_applicable;  // one for each reason, with all names: after the steps that are
   for (const LedgerEntry& entry : ledger.entries) {
+    if (entry.verdict == Verdict::kNotApplicable) {
+      const auto known = std::ranges::find(not_applicable, entry.reason, &LedgerEntry::reason);
+      if (known == not_applicable.end())
+        not_applicable.push_back({.name = entry.name, .verdict = entry.verdict, .reason = entry.reason});
+      else
+        known->name += ", " + entry.name;
+      continue;
+    }
     std::vector<std::string> cells(9);
     cells[0] = name_cell(entry);
     if (measured(entry)) {
@@ -134,6 +143,12 @@ std::string ladder_table(const Ledger& ledger, const std::string& link) {
       cells[6] = predicted_cell(entry.predicted);
       cells[7] = ratio_cell(entry);
     }
+    cells[8] = status_cell(entry);
+    table.add_row(cells, look_of(entry.verdict).name);
+  }
+  for (const LedgerEntry& entry : not_applicable) {
+    std::vector<std::string> cells(9);
+    cells[0] = name_cell(entry);
     cells[8] = status_cell(entry);
     table.add_row(cells, look_of(entry.verdict).name);
   }

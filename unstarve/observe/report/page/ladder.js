@@ -1,8 +1,8 @@
-// One bar per tuning step, starting at 0. Colour, fill and sign show the verdict. A tick marks the rate of the step
+// One bar per applicable tuning step, starting at 0. Colour, fill and sign show the verdict. A tick marks the rate of the step
 // before, measured in the same interleaved run; the whisker is the 95 % interval of the ratio, applied to that rate.
 const SIGNS = { base: "•", final: "★", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
 
-// Not measured: not applicable, or no time left.
+// Not measured: no time was left.
 function absent(step) {
   return step.status !== "base" && step.pairs === 0;
 }
@@ -78,7 +78,7 @@ function ladderLegend(box, steps, hatchId) {
 }
 
 function drawLadder(box, section, width, index) {
-  const steps = section.ledger.rungs;
+  const steps = section.ledger.rungs.filter((step) => step.status !== "not applicable");
   const narrow = width < 620;
   const pitch = narrow ? 48 : 32;
   const left = narrow ? 0 : Math.min(250, width * 0.27);
