@@ -1,5 +1,6 @@
-// One bar per applicable tuning step, starting at 0. Colour, fill and sign show the verdict. A tick marks the rate of the step
-// before, measured in the same interleaved run; the whisker is the 95 % interval of the ratio, applied to that rate.
+// One bar per applicable tuning step, starting at 0. Colour, fill and sign show the verdict. A tick marks the rate of
+// the step before, measured in the same interleaved run; the whisker is the 95 % interval of the ratio, applied to that
+// rate.
 const SIGNS = { base: "•", final: "★", kept: "✓", reverted: "↩", undecided: "?", absent: "–" };
 
 // Not measured: no time was left.
