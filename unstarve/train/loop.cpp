@@ -308,11 +308,13 @@ class TrainingRun {
 
   [[nodiscard]] std::string data_state() const { return plan_.resume_state ? plan_.resume_state() : ""; }
 
-  void checkpoint() {
+  // `check`: whether the loss of the last step is that of the state.
+  void checkpoint(bool check = true) {
     if (!checkpoints_.any()) return;
-    (void)finite_loss();
-    auto snapshot = trainer_.snapshot(
-        {step_, settings_.accumulate > 1 ? update_.data : data_state(), plan_.normalisation, settings_.image_size});
+    if (check) (void)finite_loss();
+    const bool at_update = settings_.accumulate > 1 && step_ == update_.step;
+    auto snapshot =
+        trainer_.snapshot({step_, at_update ? update_.data : data_state(), plan_.normalisation, settings_.image_size});
     if (plan_.rank == 0) with_advice([&] { checkpoints_.write(std::move(snapshot), step_); });
     last_.checkpoint_s = recorder_.seconds();
   }
@@ -339,12 +341,13 @@ class TrainingRun {
                   fmt::format("{} after step {}; no checkpoint was written, because the run has no --checkpoint-dir",
                               error.what(), step_));
     // The data may have ended a run between updates.
-    if (!updated_) {
+    const bool undone = !updated_;
+    if (undone) {
       trainer_.undo_partial_update();
       step_ = update_.step;
     }
     if (step_ == plan_.start_step) throw error;
-    checkpoint();
+    checkpoint(!undone);
     with_advice([&] { checkpoints_.finish(); });
     // Only one rank writes.
     const CheckpointTargets& targets = plan_.checkpoints;

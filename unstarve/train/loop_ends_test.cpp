@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -82,6 +83,14 @@ TEST_CASE("a run that its data stops between updates writes the state of the las
     CHECK(trainer.saved == std::vector<std::int64_t>{10});
     CHECK(trainer.positions == std::vector<std::string>{"8"});
     CHECK(trainer.undone == 1);
+  }
+  SECTION("also if the loss between two updates is not finite") {
+    plan.resume_state = [&] {
+      if (trainer.rates.size() == 8) trainer.loss_value = std::numeric_limits<double>::quiet_NaN();
+      return std::to_string(trainer.rates.size());
+    };
+    CHECK_THROWS_WITH(run(11), Catch::Contains("after step 10"));
+    CHECK(trainer.saved == std::vector<std::int64_t>{10});
   }
   SECTION("at an update") {
     CHECK_THROWS_WITH(run(8), Catch::Contains("after step 10"));

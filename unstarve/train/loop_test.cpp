@@ -167,6 +167,22 @@ TEST_CASE("with accumulation, every n-th step and the last one update, and check
   CHECK(trainer.saved == std::vector<std::int64_t>{6, 8});
 }
 
+TEST_CASE("with accumulation, a checkpoint between two updates has the present position of the data") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource source(kEndless);
+  TrainPlan plan;
+  plan.minutes = 10.0 / 60;
+  plan.checkpoints.file = "unused";
+  plan.resume_state = [&] { return std::to_string(trainer.steps.size()); };
+  TrainSettings settings;
+  settings.accumulate = 4;
+  (void)run_training(trainer, settings, source, plan, clock);
+  REQUIRE_FALSE(trainer.saved.empty());
+  for (std::size_t i = 0; i < trainer.saved.size(); ++i)
+    CHECK(trainer.positions[i] == std::to_string(trainer.saved[i]));
+}
+
 TEST_CASE("checkpoints are written at intervals of time") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);

@@ -77,26 +77,36 @@ def _persistent_buffers(module: torch.nn.Module) -> Iterator[tuple[str, torch.Te
 class _Buffer:
     """A buffer of a module, whose tensor stays the one that is registered with the training loop."""
 
-    def __init__(self, module: torch.nn.Module, name: str, tensor: torch.Tensor) -> None:
+    def __init__(self, name: str, owner: torch.nn.Module, tensor: torch.Tensor) -> None:
         self.name = name
-        parent, _, self._key = name.rpartition(".")
-        self._owner = module.get_submodule(parent)
+        self._owner, self._key = owner, name.rpartition(".")[2]
         self._tensor = tensor
 
-    def keep(self) -> None:
-        """Copies the values of a tensor that the module assigned instead. Raises ArgumentError if it does not fit."""
-        found = self._owner._buffers.get(self._key)
-        if found is self._tensor:
-            return
-        kept = self._tensor
+    def assigned(self) -> torch.Tensor | None:
+        """Returns a copy of the tensor that the module assigned instead; None: it assigned none.
+
+        Raises:
+            ArgumentError: That tensor does not fit.
+        """
+        found, kept = getattr(self._owner, self._key), self._tensor
+        if found is kept:
+            return None
         if found is None or found.shape != kept.shape or found.dtype != kept.dtype:
             text = "None" if found is None else f"a tensor of {found.dtype} {tuple(found.shape)}"
             raise ArgumentError(f"Trainer: the module assigned {text} to the buffer {self.name}; expected {kept.dtype} "
-                                f"{tuple(kept.shape)} as before. Keep its form, or use register_buffer(..., "
-                                "persistent=False).")
-        with torch.no_grad():
-            kept.copy_(found)
-        self._owner._buffers[self._key] = kept
+                                f"{tuple(kept.shape)} as before. Keep its shape and dtype, or use "
+                                "register_buffer(..., persistent=False).")
+        return found.detach().clone()
+
+    def keep(self, values: torch.Tensor) -> None:
+        """Makes `values` those of the buffer. Raises ArgumentError for a buffer whose elements share memory."""
+        try:
+            with torch.no_grad():
+                self._tensor.copy_(values)
+        except RuntimeError as error:
+            raise ArgumentError(f"Trainer: the buffer {self.name} cannot be written: {error}. Register a copy of it: "
+                                "register_buffer(name, tensor.clone()).") from error
+        setattr(self._owner, self._key, self._tensor)
 
 
 class Network:
@@ -127,7 +137,9 @@ class Network:
         self.number: int = operators.new_network()
         for name, parameter in module.named_parameters():
             operators.add_parameter(self.number, name, parameter)
-        self._buffers = [_Buffer(module, name, tensor) for name, tensor in _persistent_buffers(module)]
+        owners = dict(module.named_modules(remove_duplicate=False))
+        self._buffers = [_Buffer(name, owners[name.rpartition(".")[0]], tensor)
+                         for name, tensor in _persistent_buffers(module)]
         for name, tensor in _persistent_buffers(module):
             operators.add_buffer(self.number, name, tensor)
 
@@ -169,8 +181,10 @@ class Network:
 
     def _keep_buffers(self) -> None:
         """Moves the values of buffers that the module assigned into the tensors that checkpoints and averages use."""
-        for buffer in self._buffers:
-            buffer.keep()
+        # All are copied before one is written: a module may exchange its buffers.
+        assigned = [(buffer, values) for buffer in self._buffers if (values := buffer.assigned()) is not None]
+        for buffer, values in assigned:
+            buffer.keep(values)
 
     def train(self, on: bool) -> None:
         """Sets training or evaluation mode."""

@@ -281,6 +281,60 @@ def test_a_buffer_that_the_module_assigns_is_that_of_checkpoints_and_averages(tm
     assert torch.equal(stored["centre"], resumed.centre) and not torch.equal(resumed.centre, torch.ones(8))
 
 
+def test_a_module_may_exchange_its_buffers():
+    class Module(support.Small):
+        def __init__(self):
+            super().__init__()
+            for number in range(4):
+                self.register_buffer(f"b{number}", torch.full((2,), float(number)))
+
+        def forward(self, x):
+            if self.training:
+                self.b0, self.b1 = self.b1, self.b0
+                self.b2, self.b3 = self.b3, self.b3 + 1
+            return super().forward(x)
+
+    for steps, expected in ((1, [1, 0, 3, 4]), (2, [0, 1, 4, 5])):
+        module = Module()
+        trainer(module, support.batches()[:1], epochs=steps).fit()
+        assert [float(getattr(module, f"b{number}")[0]) for number in range(4)] == expected
+
+
+@pytest.mark.parametrize("compiled", [torch.jit.script,
+                                      lambda module: torch.jit.trace(module, torch.zeros(2, 3, 16, 16))])
+def test_torchscript_modules(compiled):
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.conv = torch.nn.Conv2d(3, 8, 3)
+            self.norm = torch.nn.BatchNorm2d(8)
+            self.fc = torch.nn.Linear(8, 4)
+
+        def forward(self, x):
+            return self.fc(torch.relu(self.norm(self.conv(x))).mean((2, 3)))
+
+    module = compiled(Module())
+    before = {name: tensor.clone() for name, tensor in module.state_dict().items()}
+    assert trainer(module).fit()["steps"] > 0
+    assert not torch.equal(module.state_dict()["norm.running_mean"], before["norm.running_mean"])
+
+
+def test_a_buffer_whose_elements_share_memory_is_named():
+    class Module(support.Small):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("scale", torch.ones(1).expand(3))
+
+        def forward(self, x):
+            if self.training:
+                self.scale = self.scale * 1.5
+            return super().forward(x)
+
+    with pytest.raises(un.errors.ArgumentError, match=r"the buffer scale cannot be written: .* tensor.clone\(\)"):
+        trainer(Module()).fit()
+
+
 @pytest.mark.parametrize(("assigned", "message"), [
     (torch.zeros(9), r"a tensor of torch.float32 \(9,\)"), (torch.zeros(8).double(), "a tensor of torch.float64"),
     (None, "None"),
