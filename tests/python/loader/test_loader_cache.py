@@ -88,9 +88,25 @@ def test_pixels_in_a_file_are_those_of_the_present_images(tmp_path, monkeypatch)
     assert set(files) < set((tmp_path / "cache").iterdir())
 
 
+def test_labels_in_a_file_are_those_of_the_present_manifest(tmp_path):
+    for number in range(4):
+        Image.fromarray(np.full((20, 20, 3), 60, np.uint8)).save(tmp_path / f"{number}.jpg")
+
+    def labels(numbers):
+        rows = "".join(f"{image}.jpg,{label}\n" for image, label in enumerate(numbers))
+        (tmp_path / "list.csv").write_text("path,label\n" + rows, encoding="utf-8")
+        pipeline = un.open(tmp_path / "list.csv").sequential().cache("pixels", folder=tmp_path / "cache")
+        with pipeline.batch(4) as loader:
+            return [label for _, labels in loader for label in labels.tolist()]
+
+    assert labels([0, 1, 2, 3]) == [0, 1, 2, 3]
+    assert labels([3, 2, 1, 0]) == [3, 2, 1, 0]
+
+
 def test_objects_of_a_program_have_no_pixels_in_a_file(tmp_path):
     images = [np.full((8, 8, 3), number, np.uint8) for number in range(4)]
     encoded = un.from_source([(un.encode_jpeg(image), 0) for image in images]).sequential()
     assert copies(encoded.cache("pixels").batch(4))
-    with pytest.raises(un.errors.ArgumentError, match=r"cache.folder: Python source list has no path .* Remove"):
+    message = "a later run cannot recognise the images of Python source list; .* Remove"
+    with pytest.raises(un.errors.ArgumentError, match=message):
         copies(encoded.cache("pixels", folder=tmp_path).batch(4))

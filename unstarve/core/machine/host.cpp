@@ -30,7 +30,9 @@ bool is_on_network(const std::filesystem::path& folder) {
   while (!std::filesystem::exists(known, failed) && known.has_relative_path()) known = known.parent_path();
   struct statfs system {};
   if (::statfs(known.c_str(), &system) != 0) return false;
-  return std::ranges::find(kNetwork, static_cast<std::uint32_t>(system.f_type)) != kNetwork.end();
+  return is_network(static_cast<std::uint32_t>(system.f_type));
 }
+
+bool is_network(std::uint32_t type) noexcept { return std::ranges::find(kNetwork, type) != kNetwork.end(); }
 
 }  // namespace unstarve

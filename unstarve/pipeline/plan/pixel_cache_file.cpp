@@ -37,8 +37,8 @@ PixelCacheFile pixel_cache_file(const Plan& plan) {
   const CacheFileFacts& facts = plan.facts.cache_file;
   if (!facts.known_by_path)
     throw argument_error(
-        "cache.folder: {} has no path by which a later run knows its images; expected files or URLs. "
-        "Remove cache.folder: the pixels are then cached in memory.",
+        "cache.folder: a later run cannot recognise the images of {}; expected files or URLs. Remove cache.folder: the "
+        "pixels are then cached in memory.",
         plan.facts.format);
   const auto bytes = std::span(reinterpret_cast<const std::uint8_t*>(file.key.data()), file.key.size());
   file.path =

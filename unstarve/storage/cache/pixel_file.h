@@ -57,7 +57,7 @@ class PixelFile {
   [[nodiscard]] std::uint64_t complete_at_open() const { return complete_at_open_; }
   [[nodiscard]] PixelEntry& entry(std::uint64_t id) const { return reinterpret_cast<PixelEntry*>(memory_ + kPage)[id]; }
   [[nodiscard]] std::uint64_t used() const;  // bytes of pixels handed out
-  // The offset of `bytes` that no other thread or process has or gets; nothing if they exceed the limit.
+  // The offset of `bytes` that no other thread or process uses; nothing if they exceed the limit.
   [[nodiscard]] std::optional<std::uint64_t> hand_out(std::uint64_t bytes) const;
   [[nodiscard]] const std::uint8_t* pixels() const { return memory_ + table_bytes_; }
   // Writes at an offset of the pixels. Returns 0 or the errno. Not through the map, where a full disk raises a signal.

@@ -54,7 +54,7 @@ class Concatenated final : public Dataset {
     for (std::size_t i = 0; i < parts_.size(); ++i) {
       const std::vector<DataFile> files = parts_[i].data->files();
       if (files.empty()) return {};
-      for (const DataFile& file : files) all.push_back({file.path, begin_[i] + file.first});
+      for (const DataFile& file : files) all.push_back({file.path, begin_[i] + file.first, file.changed});
     }
     return all;
   }

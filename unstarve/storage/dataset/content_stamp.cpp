@@ -40,12 +40,19 @@ std::uint64_t content_stamp(const Dataset& data) {
   for (const DataFile& shard : data.files()) {
     add_path(digest, shard.path);
     digest.add(shard.first);
+    digest.add(static_cast<std::uint64_t>(shard.changed));
     add_state(digest, shard.path);
   }
   if (!data.files().empty() || data.size() == 0) return digest.value();
   add_path(digest, data.record_location(0).file);
+  std::string list;  // the manifest of the record before
   for (std::uint64_t id = 0; id < data.size(); ++id) {
     const RecordLocation location = data.record_location(id);
+    if (location.list != list) {
+      list = location.list;
+      add_path(digest, list);
+      add_state(digest, list);  // it has the labels
+    }
     digest.add(location.file);
     digest.add(location.member);
     digest.add(location.number.value_or(0));

@@ -35,6 +35,17 @@ TEST_CASE("the stamp of a folder changes with names and files") {
   CHECK(seen.insert(content_stamp(*open_dataset((folder.path() / "moved").string()))).second);
 }
 
+TEST_CASE("the stamp of a manifest changes with it") {
+  const testing::TemporaryFolder folder;
+  for (int i = 0; i < 2; ++i) write(folder.path() / (std::to_string(i) + ".jpg"), "old");
+  const auto stamp = [&](const char* labels) {
+    write(folder.path() / "list.csv", labels);
+    return content_stamp(*open_dataset((folder.path() / "list.csv").string()));
+  };
+  const std::uint64_t first = stamp("path,label\n0.jpg,0\n1.jpg,1\n");
+  CHECK(stamp("path,label\n0.jpg,10\n1.jpg,1\n") != first);
+}
+
 TEST_CASE("generated data has the stamp of its options") {
   const auto stamp = [](const char* name) { return content_stamp(*open_dataset(name)); };
   CHECK(stamp("synthetic:images=4,size=16") == stamp("synthetic:images=4,size=16"));

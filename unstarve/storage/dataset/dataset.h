@@ -57,6 +57,7 @@ void check_maps(const RecordBuffer& record);
 struct DataFile {
   std::string path;  // or URL, without credentials, as in location()
   std::uint64_t first = 0;
+  std::int64_t changed = 0;  // another number if its content was changed, where this is known without reading it
   friend bool operator==(const DataFile&, const DataFile&) = default;
 };
 

@@ -199,7 +199,8 @@ std::string RecordFiles::missing_labels() const {
 
 std::vector<DataFile> RecordFiles::files() const {
   std::vector<DataFile> files;
-  for (std::size_t i = 0; i < shards_.size(); ++i) files.push_back({shards_[i]->stored->name(), begins_[i]});
+  for (std::size_t i = 0; i < shards_.size(); ++i)
+    files.push_back({shards_[i]->stored->name(), begins_[i], shards_[i]->stored->stamp().changed_ns});
   return files;
 }
 

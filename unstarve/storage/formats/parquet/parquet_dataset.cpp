@@ -74,6 +74,7 @@ ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& 
             [this](std::size_t group) { return info_of(group).decoded_bytes + info_of(group).rows * kRowBytes; }},
         bytes, threads);
   });
+  (void)cache_->get();  // starts its threads
 }
 
 ParquetDataset::~ParquetDataset() = default;
@@ -201,8 +202,9 @@ const ParquetGroup& ParquetDataset::info_of(std::size_t group) const {
 std::vector<DataFile> ParquetDataset::files() const {
   std::vector<DataFile> files;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
+    const ParquetFile& file = *files_[groups_[group].file];
     if (group == 0 || groups_[group].file != groups_[group - 1].file)
-      files.push_back({files_[groups_[group].file]->name(), begins_[group]});
+      files.push_back({file.name(), begins_[group], file.stamp().changed_ns});
   }
   return files;
 }
@@ -272,7 +274,10 @@ void ParquetDataset::read_many(std::span<const std::uint64_t> ids, std::span<Rec
 }
 
 std::span<const std::uint8_t> ParquetDataset::prefetch(std::uint64_t id) const noexcept {
-  cache_->get().prefetch(group_of(id));
+  try {
+    cache_->get().prefetch(group_of(id));
+  } catch (...) {  // a fork that cannot start threads reports it when it reads
+  }
   return {};
 }
 

@@ -54,6 +54,7 @@ class ParquetFile {
   explicit ParquetFile(std::shared_ptr<const ByteSource> source) : source_(std::move(source)) {}
   virtual ~ParquetFile() = default;
   [[nodiscard]] const std::string& name() const noexcept { return source_->name(); }
+  [[nodiscard]] SourceStamp stamp() const noexcept { return source_->stamp(); }
   [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept { return groups_; }
   [[nodiscard]] const ChosenColumns& columns() const noexcept { return columns_; }
   // Labels, and images if `with_images`. Precondition: group < groups().size().
