@@ -1,9 +1,12 @@
 """A fork of the process reads remote data over connections of its own."""
 
+import os
 import shutil
 import subprocess
 import sys
 import textwrap
+
+import pytest
 
 from reading import FIXTURES, content, needs_remote, nginx  # noqa: F401
 
@@ -40,9 +43,11 @@ CODE = """
 """
 
 
-def test_a_fork_reads_what_was_opened_before_it(nginx):
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_fork_reads_what_was_opened_before_it(nginx, tmp_path, cached):
+    environment = {**os.environ, "UNSTARVE_REMOTE_CACHE": str(tmp_path)} if cached else None
     for name, source in (("x.tar", "webdataset/cls.tar"), ("x.parquet", "parquet/plain.parquet")):
         shutil.copy(FIXTURES / source, nginx.www / name)
         run = subprocess.run([sys.executable, "-c", textwrap.dedent(CODE), f"{nginx.url}/{name}"],
-                             capture_output=True, text=True, timeout=150, check=False)
+                             capture_output=True, text=True, timeout=150, check=False, env=environment)
         assert run.returncode == 0 and run.stdout == "as ever\n", run.stderr

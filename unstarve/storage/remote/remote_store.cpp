@@ -89,14 +89,15 @@ SourceStamp stamp_of(const ObjectPin& pin) {
   return {pin.bytes, load_little<std::int64_t>(remote::sha256(text).data())};
 }
 
-// A fork has none of its parent's threads and must not write to its connections.
+// A fork has none of its parent's threads, must not write to its connections, and shares locks of its open files.
 using EngineOfProcess = PerProcess<remote::Engine>;
+using CacheOfProcess = PerProcess<std::shared_ptr<remote::DiskCache>>;
 
 // One remote object: reads the disk cache first, then the engine.
 class RemoteSource final : public ByteSource {
  public:
   RemoteSource(ObjectAddress object, ObjectPin pin, const RemoteOptions& options,
-               std::shared_ptr<const EngineOfProcess> engine, const std::shared_ptr<remote::DiskCache>& cache)
+               std::shared_ptr<const EngineOfProcess> engine, const std::shared_ptr<const CacheOfProcess>& cache)
       : object_(std::move(object)),
         name_(object_.url.display_name()),
         pin_(std::move(pin)),
@@ -106,7 +107,8 @@ class RemoteSource final : public ByteSource {
         engine_(std::move(engine)) {
     const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
     if (!cache || version.empty()) return;
-    cached_.emplace(cache, fmt::format("{}\n{}\n{}", object_.address(), pin_.bytes, version));
+    const std::string identity = fmt::format("{}\n{}\n{}", object_.address(), pin_.bytes, version);
+    cached_.emplace([cache, identity] { return std::make_unique<remote::DiskCache::Object>(cache->get(), identity); });
   }
 
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
@@ -121,13 +123,14 @@ class RemoteSource final : public ByteSource {
   void read_many(std::span<const ReadRange> ranges) const override {
     for (const ReadRange& range : ranges) check_range(*this, range.offset, range.out.size());
     if (!cached_) return fetch(ranges);
+    remote::DiskCache::Object& cached = cached_->get();
     std::vector<ReadRange> missing;
     for (const ReadRange& range : ranges) {
-      const std::vector<ReadRange> rest = cached_->read(range);
+      const std::vector<ReadRange> rest = cached.read(range);
       missing.insert(missing.end(), rest.begin(), rest.end());
     }
     fetch(missing);
-    for (const ReadRange& range : missing) cached_->store(range.offset, range.out);
+    for (const ReadRange& range : missing) cached.store(range.offset, range.out);
   }
 
  private:
@@ -155,7 +158,7 @@ class RemoteSource final : public ByteSource {
   SourceStamp stamp_;
   std::uint64_t split_bytes_, join_bytes_;
   std::shared_ptr<const EngineOfProcess> engine_;
-  mutable std::optional<remote::DiskCache::Object> cached_;
+  std::optional<PerProcess<remote::DiskCache::Object>> cached_;
 };
 
 // The reply to a request for the first byte or, if not `ranged`, for the whole object.
@@ -221,7 +224,7 @@ bool names_other_region(const ReplyHeaders& reply, const std::string& used) {
 struct RemoteStore::Parts {
   RemoteOptions options;
   std::shared_ptr<const EngineOfProcess> engine;
-  std::shared_ptr<remote::DiskCache> cache;  // null: none
+  std::shared_ptr<const CacheOfProcess> cache;  // null: none
   std::map<Scheme, std::shared_ptr<remote::BucketClient>> clients;
   // Regions of buckets that are not in the configured region.
   std::mutex mutex{};
@@ -248,9 +251,13 @@ RemoteStore::RemoteStore(RemoteOptions options) {
   checked(options);
   auto engine = std::make_shared<EngineOfProcess>([options] { return std::make_unique<remote::Engine>(options); });
   (void)engine->get();  // its failure is that of the store
-  std::shared_ptr<remote::DiskCache> cache;
+  std::shared_ptr<CacheOfProcess> cache;
   if (!options.cache_folder.empty()) {
-    cache = std::make_shared<remote::DiskCache>(options.cache_folder, options.cache_bytes, options.on_warning);
+    cache = std::make_shared<CacheOfProcess>([options] {
+      return std::make_unique<std::shared_ptr<remote::DiskCache>>(
+          std::make_shared<remote::DiskCache>(options.cache_folder, options.cache_bytes, options.on_warning));
+    });
+    (void)cache->get();
   }
   std::map<Scheme, std::shared_ptr<remote::BucketClient>> clients;
   for (const Scheme scheme : {Scheme::kS3, Scheme::kGs, Scheme::kAz}) {
@@ -354,7 +361,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
 RemoteStatistics RemoteStore::statistics() const {
   RemoteStatistics statistics = parts_->engine->get().statistics();
   if (parts_->cache) {
-    const remote::CacheStatistics cache = parts_->cache->statistics();
+    const remote::CacheStatistics cache = parts_->cache->get()->statistics();
     statistics.cache_hit_bytes = cache.hit_bytes;
     statistics.cache_stored_bytes = cache.stored_bytes;
     statistics.cache_damaged = cache.damaged;

@@ -70,7 +70,8 @@ CacheUsage::CacheUsage(fs::path folder, std::uint64_t limit_bytes, CacheBypass& 
   const bool alone = ::flock(users_file_.get(), LOCK_EX | LOCK_NB) == 0;
   // The process that is alone counts; the others wait for it.
   const auto share = [&] {
-    if (::flock(users_file_.get(), LOCK_SH) != 0) throw io_error("lock disk cache", folder_.string(), errno);
+    while (::flock(users_file_.get(), LOCK_SH) != 0)
+      if (errno != EINTR) throw io_error("lock disk cache", folder_.string(), errno);
   };
   if (!alone) share();
   struct stat status {};
