@@ -130,10 +130,8 @@ class StackProbe::State {
         all.add(*result.recording, target.rank, target.kind, result.seconds, seconds);
       if (target.kind != RecordingKind::kAll) return false;
       add_steps(steps, find_steps(*result.recording, target.rank));
-      StackSum& rank = ranks[target.rank];
-      const double known = rank.seconds();
-      rank.add(*result.recording, target.rank, target.kind, result.seconds, seconds);
-      return rank.seconds() - known < 0.5 * result.seconds;
+      const double kept = ranks[target.rank].add(*result.recording, target.rank, target.kind, result.seconds, seconds);
+      return kept < 0.5 * result.seconds;
     }
   };
   // The present window, or the latest one.

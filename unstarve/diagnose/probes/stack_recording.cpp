@@ -250,24 +250,25 @@ void add_image_calls(StackRecording& recording,
   }
 }
 
-void StackSum::add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds,
-                   double end_s) {
+double StackSum::add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds,
+                     double end_s) {
   const bool all = kind == RecordingKind::kAll;
   (all ? sum_.seconds : sum_.interpreter_s) += seconds;
-  add_stacks(recording, kind, main_process, all ? missing_factor(recording, main_process, seconds) : 1, end_s);
+  const double factor = all ? missing_factor(recording, main_process, seconds) : 1;
+  return seconds - add_stacks(recording, kind, main_process, factor, end_s);
 }
 
 void StackSum::add_worker(const StackRecording& recording, int workers, double end_s) {
   std::size_t samples = 0;  // some fail, and a worker may end
   for (const RecordedThread& thread : recording.threads) samples = std::max(samples, thread.samples.size());
   worker_s_ += static_cast<double>(samples) * recording.interval_s;
-  add_stacks(recording, RecordingKind::kWorker, 0, workers, end_s);
+  (void)add_stacks(recording, RecordingKind::kWorker, 0, workers, end_s);
   sum_.processes = std::max(sum_.processes, workers);
 }
 
 // `factor`: for how much a sample counts.
-void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor,
-                          double end_s) {
+double StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor,
+                            double end_s) {
   const bool all = kind != RecordingKind::kInterpreter;
   // Lines of this recording -> lines of the sum.
   std::map<std::tuple<std::string, std::string, int>, int> known;
@@ -284,6 +285,7 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
   }
   std::map<std::pair<StackThread, std::vector<int>>, double> time_of;
   std::set<int> loaders;
+  double start_s = 0;
   for (const RecordedThread& thread : recording.threads) {
     const bool is_worker = kind == RecordingKind::kWorker, is_main = !is_worker && thread.process == main_process;
     if (!is_main) loaders.insert(thread.process);
@@ -299,7 +301,7 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
       training = functions_of_training(thread.samples, recording.lines);
       if (training) training_.insert(main_process);
       trains = !training || !recording.from_start;
-      if (!trains) drop_start(*training);
+      if (!trains && training_.size() == 1) drop_start(*training);  // no other rank trains yet
     }
     for (std::size_t number = 0; number < thread.samples.size(); ++number) {
       const std::vector<int>& sample = thread.samples[number];
@@ -307,7 +309,7 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
       trains = trains || has_gradient(sample, recording.lines);
       const bool before = !trains && !training->contains(own_function(sample, recording.lines));
       if (before || is_start(sample, recording.lines)) {
-        if (all && role == StackThread::kMain) sum_.seconds -= sample_s;
+        if (all && role == StackThread::kMain) start_s += sample_s;
         continue;
       }
       std::vector<int> stack;
@@ -316,6 +318,7 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
       time_of[{role, std::move(stack)}] += sample_s;
     }
   }
+  sum_.seconds -= start_s;
   sum_.processes = std::max(sum_.processes, static_cast<int>(loaders.size()));
   for (StackUse& stack : sum_.stacks) {
     const auto found = time_of.find({stack.thread, stack.lines});
@@ -330,6 +333,7 @@ void StackSum::add_stacks(const StackRecording& recording, RecordingKind kind, i
     sum_.stacks.push_back(std::move(stack));
   }
   limit();
+  return start_s;
 }
 
 void StackSum::drop_start(const std::set<std::string>& training) {

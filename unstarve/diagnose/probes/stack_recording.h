@@ -48,15 +48,15 @@ enum class RecordingKind {
 };
 
 // Adds up recordings, without the start of the program and without the stacks of the parents of forked processes. The
-// start are samples in which threads import modules or wait for the start of all ranks, and, of the main thread of a
-// program that computes gradients, the functions that it was in before the first ones, but not after them. Missing
+// start are samples in which threads import modules or wait for the start of all ranks, and, if the program computes
+// gradients, those of functions that its main thread executes only before the first gradients. Missing
 // samples of the main process are replaced, in its main thread mostly by those of lines that call different functions.
 // Memory: of stacks that differ, the 4000 with most time are kept.
 class StackSum {
  public:
   // `main_process`: the one that trains. `seconds`: the length of the recording. `end_s`: when it ended, since the
-  // beginning.
-  void add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds, double end_s);
+  // beginning. Returns the seconds without the start of the program.
+  double add(const StackRecording& recording, int main_process, RecordingKind kind, double seconds, double end_s);
   // That of a worker, which represents all `workers`. Its stacks count as if it had been recorded as long as the main
   // process.
   void add_worker(const StackRecording& recording, int workers, double end_s);
@@ -69,7 +69,8 @@ class StackSum {
   void limit();
   // Removes what main threads did until now in functions of the program that are not in `training`.
   void drop_start(const std::set<std::string>& training);
-  void add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor, double end_s);
+  // Returns the seconds of the main thread that are the start of the program.
+  double add_stacks(const StackRecording& recording, RecordingKind kind, int main_process, double factor, double end_s);
   PythonStacks sum_;
   double worker_s_ = 0;     // in which workers were recorded
   std::set<int> training_;  // processes of which gradients were seen

@@ -164,6 +164,14 @@ TEST_CASE("functions that end before the first gradients are the start of the pr
   CHECK(two.seconds() == Approx(0.1 + 0.5));
   CHECK(seconds_of(two, StackThread::kMain, "load_all") == 0);
   CHECK(seconds_of(two, StackThread::kMain, "batch") == Approx(0.3));
+  // Another rank trains already: what only it does remains.
+  StackRecording other_rank = recording;
+  other_rank.threads[0].process = 73;
+  other_rank.threads[0].samples = {trains, loads};
+  StackSum ranks;
+  CHECK(ranks.add(other_rank, 73, RecordingKind::kAll, 0.2, 5) == Approx(0.2));
+  CHECK(ranks.add(recording, 72, RecordingKind::kAll, 0.8, 9) == Approx(0.5));
+  CHECK(seconds_of(ranks, StackThread::kMain, "load_all") == Approx(0.1));
   // It was running before, or computes no gradients that are seen.
   recording.from_start = false;
   StackSum later;
