@@ -59,12 +59,13 @@ void BatchRunner::wait_for_all() {
 void BatchRunner::reserve(std::size_t packet_bytes, std::size_t scratch_bytes) {
   // Half more than needed, so that batches of similar size soon stop allocating.
   if (!packets_[0].pinned || packets_[0].pinned->bytes() < packet_bytes) {
+    wait_for_all();
+    packets_ = {};                 // before the larger ones, which may need this memory
     std::array<Packet, 2> larger;  // both packets or none: an allocation may fail
     for (Packet& packet : larger) {
       packet.pinned = device_.allocate_pinned(packet_bytes + packet_bytes / 2);
       packet.on_device = device_.allocate(packet_bytes + packet_bytes / 2);
     }
-    wait_for_all();
     packets_ = std::move(larger);
   }
   if (scratch_bytes > 0 && (!scratch_ || scratch_->bytes() < scratch_bytes)) {
