@@ -126,10 +126,12 @@ std::string ladder_table(const Ledger& ledger, const std::string& link) {
   for (const LedgerEntry& entry : ledger.entries) {
     if (entry.verdict == Verdict::kNotApplicable) {
       const auto known = std::ranges::find(not_applicable, entry.reason, &LedgerEntry::reason);
-      if (known == not_applicable.end())
-        not_applicable.push_back({.name = entry.name, .verdict = entry.verdict, .reason = entry.reason});
-      else
+      if (known != not_applicable.end()) {
         known->name += ", " + entry.name;
+      } else {
+        not_applicable.push_back(entry);
+        not_applicable.back().affects_learning = not_applicable.back().approximate = false;  // true of some of them
+      }
       continue;
     }
     std::vector<std::string> cells(9);
