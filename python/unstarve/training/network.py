@@ -88,7 +88,8 @@ class _Buffer:
         Raises:
             ArgumentError: That tensor does not fit.
         """
-        found, kept = getattr(self._owner, self._key), self._tensor
+        found: torch.Tensor | None = getattr(self._owner, self._key)
+        kept = self._tensor
         if found is kept:
             return None
         if found is None or found.shape != kept.shape or found.dtype != kept.dtype:
