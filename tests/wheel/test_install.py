@@ -140,7 +140,7 @@ def test_the_demo_compares_with_pillow_where_torch_is_absent(with_pillow, photos
     assert re.match(r"[\d.]+ \[.*\] times the images per second of Pillow in a pool, \d+ (thread|process)", lines[0])
     assert re.search(r'<p class="headline"><b><a href="#command-comparison">[\d.]+ ×</a></b>', report)
     assert f"command: python -m unstarve.comparison {photos} --pairs 6 --seconds 0.1" in lines
-    command = f"unstarve tune {photos} --device emulated:h100-resnet50 --minutes 0.01"
+    command = f"unstarve tune {photos} --device emulated:h100-resnet50 --batch 24 --minutes 0.01"
     assert f"command: {command}" in lines and command in report
     missing = "training run left out: train: package torch not found: lib"
     assert [line for line in lines if line.startswith(missing)] and missing in report
