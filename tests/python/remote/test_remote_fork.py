@@ -4,42 +4,35 @@ import os
 import shutil
 import subprocess
 import sys
-import textwrap
 
 import pytest
 
+from fork_support import IN_FORK
 from reading import FIXTURES, content, needs_remote, nginx  # noqa: F401
 
 pytestmark = needs_remote
 
-CODE = """
-    import os
-    import signal
-    import sys
-    import unstarve as un
+CODE = IN_FORK + """
+import unstarve as un
 
-    url = sys.argv[1]
+url = sys.argv[1]
 
-    def batches(data):
-        return [(images.sum(), labels.tolist()) for images, labels in data.sequential().resize((8, 8)).batch(2)]
 
-    opened = un.open(url)
-    expected = batches(opened)
-    assert len(expected) == 2
-    pid = os.fork()
-    if pid == 0:
-        signal.alarm(60)  # must not wait for threads, which do not exist in this process
-        try:
-            assert batches(un.open(url)) == expected
-            assert batches(opened) == expected
-        except BaseException:
-            sys.excepthook(*sys.exc_info())
-            os._exit(1)
-        os._exit(0)
-    _, status = os.waitpid(pid, 0)
-    assert os.WIFEXITED(status) and os.WEXITSTATUS(status) == 0, status
+def batches(data):
+    return [(images.sum(), labels.tolist()) for images, labels in data.sequential().resize((8, 8)).batch(2)]
+
+
+def child():
+    assert batches(un.open(url)) == expected
     assert batches(opened) == expected
-    print("as ever")
+
+
+opened = un.open(url)
+expected = batches(opened)
+assert len(expected) == 2
+in_fork(child)
+assert batches(opened) == expected
+print("as ever")
 """
 
 
@@ -48,6 +41,6 @@ def test_a_fork_reads_what_was_opened_before_it(nginx, tmp_path, cached):
     environment = {**os.environ, "UNSTARVE_REMOTE_CACHE": str(tmp_path)} if cached else None
     for name, source in (("x.tar", "webdataset/cls.tar"), ("x.parquet", "parquet/plain.parquet")):
         shutil.copy(FIXTURES / source, nginx.www / name)
-        run = subprocess.run([sys.executable, "-c", textwrap.dedent(CODE), f"{nginx.url}/{name}"],
+        run = subprocess.run([sys.executable, "-c", CODE, f"{nginx.url}/{name}"],
                              capture_output=True, text=True, timeout=150, check=False, env=environment)
         assert run.returncode == 0 and run.stdout == "as ever\n", run.stderr

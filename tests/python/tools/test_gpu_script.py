@@ -20,7 +20,7 @@ def message(folder, missing=""):
         if program != missing:
             (folder / program).symlink_to(shutil.which(program))
     python = folder / "python"
-    python.write_text(f"#!{sys.executable}\nprint('/nowhere/include')\n")
+    python.write_text(f"#!{sys.executable}\nprint('/missing/include')\n")
     python.chmod(0o755)
     done = subprocess.run(["bash", SCRIPT, "run", "--no-gpu"], capture_output=True, text=True,
                           env={**os.environ, "PATH": str(folder), "PYTHON": str(python)}, check=False)
@@ -35,5 +35,5 @@ def test_a_missing_program_is_named(tmp_path, program):
 
 def test_missing_headers_of_python_are_named(tmp_path):
     text = message(tmp_path)
-    assert "open /nowhere/include/Python.h: no such file; expected the headers of" in text
+    assert "open /missing/include/Python.h: no such file; expected the headers of" in text
     assert "python3-dev" in text
