@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "unstarve/core/digest.h"
 
@@ -37,13 +38,14 @@ std::uint64_t content_stamp(const Dataset& data) {
   Digest digest;
   digest.add(data.format());
   digest.add(data.size());
-  for (const DataFile& shard : data.files()) {
+  const std::vector<DataFile> shards = data.files();
+  for (const DataFile& shard : shards) {
     add_path(digest, shard.path);
     digest.add(shard.first);
     digest.add(static_cast<std::uint64_t>(shard.changed));
     add_state(digest, shard.path);
   }
-  if (!data.files().empty() || data.size() == 0) return digest.value();
+  if (!shards.empty() || data.size() == 0) return digest.value();
   add_path(digest, data.record_location(0).file);
   std::string list;  // the manifest of the record before
   for (std::uint64_t id = 0; id < data.size(); ++id) {
