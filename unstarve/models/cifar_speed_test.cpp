@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/models/networks.h"
 #include "unstarve/models/weights.h"

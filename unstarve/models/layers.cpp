@@ -1,5 +1,7 @@
 #include "unstarve/models/layers.h"
 
+#include <torch/nn/init.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -26,8 +28,8 @@ torch::Tensor start_weight(const ConvShape& shape) {
 }  // namespace
 
 torch::Tensor Network::loss(const torch::Tensor& logits, const torch::Tensor& labels, double label_smoothing) {
-  return torch::nn::functional::cross_entropy(
-      logits, labels, torch::nn::functional::CrossEntropyFuncOptions().label_smoothing(label_smoothing));
+  return torch::cross_entropy_loss(logits, labels, /*weight=*/{}, at::Reduction::Mean, /*ignore_index=*/-100,
+                                   label_smoothing);
 }
 
 Chain::Chain(const std::vector<NetworkPtr>& children) {

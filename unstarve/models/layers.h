@@ -13,7 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "unstarve/models/kernels/fused_batch_norm.h"
 #include "unstarve/models/kernels/synchronised_batch_norm.h"

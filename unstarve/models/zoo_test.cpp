@@ -15,7 +15,8 @@
 
 #include <unistd.h>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/error.h"

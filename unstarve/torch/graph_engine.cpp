@@ -9,7 +9,7 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <torch/version.h>
 
 #include "unstarve/infer/onnx/read_onnx.h"

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/train/trainer.h"
 

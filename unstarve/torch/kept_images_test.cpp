@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"

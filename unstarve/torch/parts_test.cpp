@@ -9,7 +9,8 @@
 #include <limits>
 
 #include <ATen/cpu/Utils.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/common/guards.h"

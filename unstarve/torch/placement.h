@@ -3,7 +3,7 @@
 //
 // Threads: any.
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/train/settings.h"

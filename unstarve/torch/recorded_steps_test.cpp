@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include <ATen/DeviceAccelerator.h>
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/random.h"

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include <c10/core/Event.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/torch/kept_images.h"
 #include "unstarve/train/trainer.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include <c10/core/CPUAllocator.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/models/testing/catch_after_torch.h"
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/torch/ranks/time_mark.h"
 #include "unstarve/train/trainer.h"

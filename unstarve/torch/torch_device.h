@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/train/trainer.h"
 

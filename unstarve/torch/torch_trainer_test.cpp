@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/core/file.h"
 #include "unstarve/core/random.h"

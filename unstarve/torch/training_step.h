@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/torch/forward_pass.h"
 #include "unstarve/torch/graphs/step_graphs.h"

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 #include <catch2/catch.hpp>
 
 #include "unstarve/models/kernels/batch_norm_device.h"

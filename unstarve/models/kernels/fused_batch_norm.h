@@ -9,7 +9,7 @@
 //
 // Threads: the passes use torch's threads.
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/models/kernels/batch_norm_rows.h"
 #include "unstarve/models/kernels/synchronised_batch_norm.h"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/models/kernels/batch_norm_rows.h"
 #include "unstarve/models/kernels/synchronised_batch_norm.h"

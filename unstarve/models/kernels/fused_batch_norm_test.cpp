@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include <torch/csrc/autograd/autograd.h>
 #include <catch2/catch.hpp>
 
 #include "unstarve/models/layers.h"

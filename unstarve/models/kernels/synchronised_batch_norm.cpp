@@ -1,5 +1,7 @@
 #include "unstarve/models/kernels/synchronised_batch_norm.h"
 
+#include <torch/csrc/autograd/custom_function.h>
+
 #include <tuple>
 
 namespace unstarve {

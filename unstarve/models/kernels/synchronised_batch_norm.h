@@ -7,7 +7,7 @@
 
 #include <functional>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace unstarve {
 

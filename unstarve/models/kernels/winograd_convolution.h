@@ -12,7 +12,7 @@
 // most 64 MiB).
 // Threads: torch's.
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace unstarve {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include <ATen/autocast_mode.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 #include <oneapi/dnnl/dnnl_common.hpp>
 
 #include "unstarve/core/error.h"

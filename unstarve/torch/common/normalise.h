@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/ops/store/store.h"
 

@@ -10,7 +10,7 @@
 
 #include <functional>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/train/settings.h"
 

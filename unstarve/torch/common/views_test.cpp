@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/models/testing/catch_after_torch.h"
 

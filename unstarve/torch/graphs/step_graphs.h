@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/torch/graphs/step_recorder.h"
 #include "unstarve/train/settings.h"

@@ -11,7 +11,7 @@
 #include <unordered_map>
 
 #include <torch/csrc/jit/ir/ir.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/infer/graph/graph.h"
 

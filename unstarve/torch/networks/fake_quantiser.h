@@ -14,7 +14,8 @@
 #include <cstddef>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "unstarve/infer/int8/quantise.h"
 #include "unstarve/models/kernels/synchronised_batch_norm.h"

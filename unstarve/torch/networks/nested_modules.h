@@ -5,7 +5,8 @@
 #include <string_view>
 #include <utility>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 namespace unstarve {
 

@@ -14,7 +14,8 @@
 #include <span>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "unstarve/models/kernels/synchronised_batch_norm.h"
 #include "unstarve/ranks/ranks.h"

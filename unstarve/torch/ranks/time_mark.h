@@ -7,7 +7,7 @@
 
 #include <ATen/DeviceAccelerator.h>
 #include <c10/core/Event.h>
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace unstarve {
 

@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/models/weights.h"
 #include "unstarve/train/settings.h"

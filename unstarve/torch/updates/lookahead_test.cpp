@@ -7,7 +7,8 @@
 #include <cmath>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/models/zoo.h"
 

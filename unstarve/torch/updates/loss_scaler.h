@@ -5,7 +5,7 @@
 //
 // Constants as in PyTorch: initial scale 2^16, doubled after 2,000 good steps.
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 namespace unstarve {
 

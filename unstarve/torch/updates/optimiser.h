@@ -24,7 +24,8 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/nn/module.h>
+#include <torch/types.h>
 
 #include "unstarve/models/weights.h"
 #include "unstarve/train/settings.h"

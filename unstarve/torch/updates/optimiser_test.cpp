@@ -6,7 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include <torch/torch.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/models/zoo.h"
 #include "unstarve/torch/common/guards.h"

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/models/weights.h"
 #include "unstarve/train/pruning.h"

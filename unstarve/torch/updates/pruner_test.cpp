@@ -13,7 +13,8 @@
 
 #include <unistd.h>
 
-#include <torch/torch.h>
+#include <torch/types.h>
+#include <torch/utils.h>
 
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include "unstarve/models/layers.h"
 #include "unstarve/models/weights.h"
