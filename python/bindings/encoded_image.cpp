@@ -2,6 +2,7 @@
 
 #include "python/bindings/text.h"
 #include "unstarve/core/file.h"
+#include "unstarve/core/format_error.h"
 
 namespace unstarve::python {
 
@@ -11,7 +12,9 @@ EncodedImage::EncodedImage(nb::handle source) {
   if (PyUnicode_Check(source.ptr()) != 0) {
     path_ = nb::cast<std::string>(source);
   } else if (PyObject_GetBuffer(source.ptr(), &buffer_, PyBUF_SIMPLE) != 0) {
-    throw nb::python_error();
+    if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) throw nb::python_error();
+    PyErr_Clear();  // its text names a flag of the buffer protocol
+    throw argument_error("image: found bytes that are not contiguous; expected contiguous ones. Use bytes(image).");
   }
 }
 

@@ -3,7 +3,8 @@
 //
 // Ownership: holds the object's buffer, or the contents of the file after bytes().
 // Threads:   one at a time. Created and destroyed with the GIL; bytes() and named() need none.
-// Failure:   Error(kIo) from bytes() for a file that cannot be read; BufferError or TypeError from the constructor.
+// Failure:   Error(kIo) from bytes() for a file that cannot be read; from the constructor TypeError, or
+//            Error(kArgument) for bytes that are not contiguous.
 
 #include <nanobind/nanobind.h>
 

@@ -9,6 +9,7 @@
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/ops/base/parameters.h"
+#include "unstarve/ops/familiar_names.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/policy/one_of_choices.h"
 
@@ -62,7 +63,7 @@ class OneOf final : public Operation {
   }
   static std::unique_ptr<Operation> made(const OpSpec& spec) {
     try {
-      return make_operation(spec);
+      return make_operation(with_own_names(spec));
     } catch (const Error& error) {
       throw Error(error.kind(),
                   fmt::format("operation one_of: found '{}{}' in choices; expected an operation with valid "
@@ -71,8 +72,9 @@ class OneOf final : public Operation {
     }
   }
   static void check_size(const std::string& name, const Operation& operation) {
-    constexpr Size kAny{97, 61};
-    if (!operation.fixed_output() && operation.output_size(kAny) == kAny) return;
+    const auto keeps = [&](Size size) { return operation.output_size(size) == size; };
+    // Two sizes: a resize to the short side of one of them keeps that one.
+    if (!operation.fixed_output() && keeps({97, 61}) && keeps({89, 53})) return;
     throw argument_error(
         "operation one_of: found {}, which changes the size of the image; expected operations that keep it. Add {} "
         "before or after one_of.",

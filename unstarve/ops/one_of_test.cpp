@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -53,12 +55,29 @@ TEST_CASE("choices are read from text and written back") {
         std::vector<double>{128, 102, 0});
 }
 
+TEST_CASE("names and parameters of other libraries are accepted in choices") {
+  Random random(5, 0, 0, 0);
+  const Pixels pixels({30, 20}, Arrangement::kInterleaved, random);
+  for (std::uint64_t id = 0; id < 20; ++id) {
+    CHECK(made(Chain({one_of("flip p=1; random_rotation degrees=5")}), pixels.view, id) ==
+          made(Chain({one_of("horizontal_flip probability=1; rotation degrees=-5,5 interpolation=nearest")}),
+               pixels.view, id));
+  }
+  std::vector<OpSpec> specs{one_of("random_erasing p=1 value=mean")};
+  replace_means(specs, {{0.5F, 0.4F, 0}, {1, 1, 1}});
+  CHECK(specs == std::vector<OpSpec>{one_of("erasing probability=1 value=128,102,0")});
+}
+
 TEST_CASE("operations that change the size and invalid texts are rejected") {
   const auto why = [](const char* choices) {
     return testing::error_message([&] { return make_operation(one_of(choices)); }, ErrorKind::kArgument);
   };
   CHECK_THAT(why("invert; resize size=8"), Catch::Contains("found resize, which changes the size"));
   CHECK_THAT(why("invert; random_resized_crop size=8"), Catch::Contains("random_resized_crop, which changes"));
+  for (int side = 1; side < 200; ++side)
+    CHECK_THAT(why(fmt::format("resize size={}", side).c_str()), Catch::Contains("changes the size"));
+  for (const char* weight : {"inf", "infinity", "nan", "1e308", "0"})
+    CHECK_THAT(why(fmt::format("{} invert; horizontal_flip", weight).c_str()), Catch::Contains(weight));
   CHECK_THAT(why("invrt"), Catch::Contains("unknown operation 'invrt'"));
   CHECK_THAT(why("invert probability"), Catch::Contains("found 'probability' in choices"));
   CHECK_THAT(why("-1 invert"), Catch::Contains("found '-1 invert'"));

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "unstarve/ops/base/paint.h"
+#include "unstarve/ops/familiar_names.h"
 #include "unstarve/ops/operations.h"
 #include "unstarve/ops/policy/one_of_choices.h"
 
@@ -19,7 +20,7 @@ void replace_means(std::vector<OpSpec>& operations, const Normalisation& normali
       if (text == operation.params.end() || text->second.word.empty()) continue;  // make_operation() reports it
       std::vector<OneOfChoice> choices = parse_choices(text->second.word);
       for (OneOfChoice& choice : choices) {
-        std::vector<OpSpec> one{choice.operation};
+        std::vector<OpSpec> one{with_own_names(choice.operation)};
         replace_means(one, normalisation);
         choice.operation = one.front();
       }

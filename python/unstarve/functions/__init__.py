@@ -32,7 +32,7 @@ the result equals that of a pipeline whose first operation this is.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args, overload
 
 from unstarve import _core
 from unstarve.arguments import check_int
@@ -55,8 +55,9 @@ if TYPE_CHECKING:
 class ImageInfo(NamedTuple):
     """The header of an encoded image; sizes after its EXIF orientation was applied.
 
-    format: "jpeg", "png" or "webp". height, width: in pixels. channels: as stored, 1 for grey, 3 for colour, 4 for CMYK
-    or with alpha. orientation: EXIF orientation, 1 to 8. kind: of a JPEG, "baseline", "progressive", ..., otherwise "".
+    format: "jpeg", "png" or "webp". height, width: in pixels. channels: as stored, 1 for grey, 2 for grey with alpha,
+    3 for colour, 4 for CMYK or with alpha. orientation: EXIF orientation, 1 to 8. kind: of a JPEG, "baseline",
+    "progressive", ..., otherwise "".
     """
 
     format: str
@@ -116,6 +117,8 @@ def decode(image: Any, *, region: tuple[int, int, int, int] | None = None,
         raise ArgumentError("decode image: found pixels; expected an encoded image. Use un.resize() for pixels.")
     if mode not in ("RGB", "L"):
         raise ArgumentError(f"decode(mode): found {mode!r}; expected 'RGB' or 'L'")
+    if interpolation not in (known := get_args(Interpolation)):
+        raise ArgumentError(f"decode(interpolation): found {interpolation!r}; expected one of {', '.join(known)}")
     chain = [] if size is None else [("resize", {"size": size, "interpolation": interpolation, "antialias": antialias})]
     if mode == "L":
         chain.append(("grayscale", {"probability": 1}))

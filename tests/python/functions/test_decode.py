@@ -82,6 +82,9 @@ def test_every_kind_of_source_gives_the_same_pixels(tmp_path):
 def test_image_info_reads_format_kind_and_channels():
     kinds = {"baseline": "baseline", "444": "baseline", "progressive": "progressive", "png": "", "webp": "",
              "grey": "baseline"}
+    alpha = io.BytesIO()
+    Image.fromarray(IMAGE).convert("LA").save(alpha, "png")
+    assert un.image_info(alpha.getvalue()).channels == 2
     for name, kind in kinds.items():
         info = un.image_info(FILES[name])
         assert info.kind == kind and info.channels == (1 if name == "grey" else 3)
@@ -107,6 +110,11 @@ def test_image_info_reads_format_kind_and_channels():
     (lambda: un.decode(FILES["png"], region=7), un.errors.ArgumentError, r"7; expected \(top, left, height, width\)"),
     (lambda: un.decode(FILES["png"], size=0), un.errors.ArgumentError, "parameter 'size'"),
     (lambda: un.decode(FILES["png"], size=9, interpolation="cubic"), un.errors.ArgumentError, "expected one of"),
+    (lambda: un.decode(np.zeros(99, np.uint8)[::2]), un.errors.ArgumentError, r"not contiguous; .* Use bytes\(image\)"),
+    (lambda: un.image_info(memoryview(bytes(99))[::2]), un.errors.ArgumentError, "not contiguous"),
+    (lambda: un.decode(FILES["png"], size=(65500, 65500)), un.errors.ArgumentError, "at most 268435456 pixels"),
+    (lambda: un.center_crop(IMAGE, 65500), un.errors.ArgumentError, "at most 268435456 pixels"),
+    (lambda: un.decode(FILES["png"], interpolation="cubic"), un.errors.ArgumentError, "expected one of near"),
     (lambda: un.decode(FILES["png"], max_pixels=60 * 90 - 1), un.errors.InputError, "decode.max_pixels is 5399"),
     (lambda: un.encode_jpeg(IMAGE, quality=101), un.errors.ArgumentError, "quality.: found 101; expected 1 to 100"),
     (lambda: un.encode_jpeg(IMAGE, subsampling="4:1:1"), un.errors.ArgumentError, "'4:1:1'; expected '4:4:4'"),

@@ -206,6 +206,17 @@ def test_tensors_of_another_form_are_named():
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_repeated_and_reversed_rows_are_images_like_others(name):
+    row, column = IMAGE[:1, :40], IMAGE[:40, :1]
+    for view in (row, np.broadcast_to(row, (40, 40, 3)), IMAGE[0][None], IMAGE[:40][::-1], column[::-1]):
+        expected = np.ascontiguousarray(view)
+        drawn = {"seed": 5} if "seed" in inspect.signature(function(name)).parameters else {}
+        if 40 in view.shape[:2] or name not in ("center_crop", "cutout"):
+            assert np.array_equal(function(name)(view, **always(name), **drawn),
+                                  function(name)(expected, **always(name), **drawn))
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_operation_has_a_documented_function(name):
     made = function(name)
     assert made is getattr(un.functions, name) and made.__name__ == name and name in dir(un.functions)

@@ -43,7 +43,7 @@ struct ImageHeader {
   Encoding encoding = Encoding::kUnknown;
   Size size;            // from Decoder::open() after EXIF orientation; from the decoder of a format as stored
   int orientation = 1;  // EXIF tag 0x0112: 1..8
-  int components = 3;   // as stored: 1 grey, 3 colour, 4 CMYK or with alpha
+  int components = 3;   // as stored: 1 grey, 2 with alpha, 3 colour, 4 CMYK or with alpha
   bool lossless = false;
   JpegKind jpeg = JpegKind::kNone;
   // JPEG: pixels per chroma sample in x and y of the stored image (the first component's sampling factors).

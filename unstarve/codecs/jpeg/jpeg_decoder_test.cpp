@@ -180,6 +180,7 @@ TEST_CASE("lossless and hierarchical JPEG are named as such", "[codecs]") {
   CHECK_THAT(why(0xC3), Catch::StartsWith("JPEG: found a lossless JPEG (SOF3)") &&
                             Catch::EndsWith("expected baseline, extended or progressive. Convert the image."));
   CHECK_THAT(why(0xCB), Catch::Contains("a lossless JPEG (SOF11)"));
+  CHECK_THAT(why(0xC8), Catch::Contains("a reserved JPEG (SOF8)"));
   CHECK_THAT(why(0xC5), Catch::Contains("a hierarchical JPEG (SOF5)"));
 }
 

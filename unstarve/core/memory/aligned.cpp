@@ -63,6 +63,7 @@ std::size_t AlignedBytes::capacity_for(std::size_t bytes) {
 void AlignedBytes::grow(std::size_t bytes) {
   const std::size_t old = capacity(), needed = kGuarded ? bytes : std::max(bytes, old + old / 2);
   const std::size_t grown = capacity_for(needed);
+  if (grown < needed) throw std::bad_alloc();  // a size near the largest number is a negative one
   memory_.reset();
   std::uint8_t* const memory = kGuarded           ? map_guarded(grown)
                                : is_mapped(grown) ? map(grown)

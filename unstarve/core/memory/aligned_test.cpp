@@ -33,6 +33,12 @@ TEST_CASE("a block grows by at least half and never shrinks, on both sides of wh
   }
 }
 
+TEST_CASE("a size that no memory has, such as a negative one, is an error") {
+  AlignedBytes block;
+  for (const std::ptrdiff_t bytes : {-1, -40, -4096})
+    CHECK_THROWS_AS(block.reserve_discard(static_cast<std::size_t>(bytes)), std::bad_alloc);
+}
+
 TEST_CASE("a moved-from block is empty and can be reused") {
   for (const std::size_t bytes : {std::size_t{100}, 2 * AlignedBytes::kMapped}) {
     AlignedBytes block(bytes);

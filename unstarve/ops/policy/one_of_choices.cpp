@@ -11,6 +11,8 @@
 namespace unstarve {
 namespace {
 
+constexpr double kMaxWeight = 1e100;  // the sum of all is finite
+
 [[noreturn]] void reject(std::string_view found) {
   throw argument_error(
       "operation one_of: found '{}' in choices; expected names with parameters, separated by ';': color_jitter "
@@ -59,7 +61,7 @@ std::vector<OneOfChoice> parse_choices(const std::string& text) {
     if (words.empty()) continue;
     OneOfChoice choice;
     if (const std::optional<double> weight = number_in(words.front())) {
-      if (!(*weight > 0)) reject(one);
+      if (!(*weight > 0) || *weight > kMaxWeight) reject(one);
       choice.weight = *weight;
       words.erase(words.begin());
     }

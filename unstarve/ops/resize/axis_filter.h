@@ -4,7 +4,8 @@
 // The filter (resampling.h) is centred at the output sample, cut at the edges and normalised. Weights are
 // computed in double and rounded to 16 bits with as many fractional bits as the largest one allows (14 when enlarging,
 // more the wider the filter), so that a 16-bit multiply-add with 32-bit sums is enough; Pillow uses 22 bits in 32-bit
-// products. The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes.
+// products. The rounding moves a result by less than 0.02 of 255, far below the rounding to 8 bits between the passes;
+// with N equal weights (box, area) by up to N / 32000, which is visible when a row of thousands becomes one pixel.
 // Weights may be negative; the kernels clip the sums.
 //
 // Ownership: owns its tables; build() reuses their memory. Threads: one at a time. Cost: about 5 ns per output

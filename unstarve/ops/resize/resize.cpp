@@ -28,7 +28,8 @@ void resize_part(Frame& frame, const ResizePart& part, Scratch& scratch) {
   ResizeTables& tables = scratch.part<ResizeTables>();
   tables.build(part);
   if (Recorder* recorder = scratch.recorder()) return recorder->resize(frame, tables.horizontal, tables.vertical);
-  const bool readable = frame.points == nullptr && frame.pixels.interleaved() && frame.inside();
+  const bool readable =
+      frame.points == nullptr && frame.pixels.interleaved() && frame.inside() && frame.pixels.row_stride > 0;
   if (!readable) {
     Image& copy = scratch.other_than(frame);
     copy.resize(frame.size());

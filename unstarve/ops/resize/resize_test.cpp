@@ -46,6 +46,7 @@ TEST_CASE("a resize gives the reference's bits on every instruction set") {
       const Pixels pixels({between(random, 1, longest), between(random, 1, longest)},
                           static_cast<Arrangement>(random.below(3)), random);
       Frame frame = testing::random_window(pixels.view, random);
+      if (trial % 3 == 0) frame.flip_vertically();
       const Size size{between(random, 1, 120), between(random, 1, 120)};
       INFO("window " << frame.width << "x" << frame.height << " to " << size.width << "x" << size.height);
       const bool mirrored = frame.mirrored;
@@ -55,6 +56,25 @@ TEST_CASE("a resize gives the reference's bits on every instruction set") {
       REQUIRE(same_pixels(frame, expected));
     }
   });
+}
+
+TEST_CASE("rows of one pixel upside down, and one row repeated, are resized like others") {
+  Random random(3, 0, 0, 0);
+  Scratch scratch;
+  Image expected;
+  const Pixels column({1, 40}, Arrangement::kInterleaved, random), row({10, 1}, Arrangement::kInterleaved, random);
+  PixelView repeated = row.view;
+  repeated.height = 10;
+  repeated.row_stride = 0;
+  for (const PixelView& view : {column.view, repeated}) {
+    for (const Resampling resampling : kAll) {
+      Frame frame(view);
+      frame.flip_vertically();
+      resize_reference(frame, {7, 20}, resampling, expected);
+      resize(frame, {7, 20}, resampling, scratch);
+      CHECK(same_pixels(frame, expected));
+    }
+  }
 }
 
 TEST_CASE("nearest picks the pixels that contain the output's centres, on every instruction set") {

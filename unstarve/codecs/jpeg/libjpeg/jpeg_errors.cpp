@@ -32,6 +32,7 @@ std::string process_of(int marker) {
   switch (marker) {
     case 0xc3:
     case 0xcb: return "a lossless " + number;
+    case 0xc8: return "a reserved " + number;
     default: return "a hierarchical " + number;
   }
 }
