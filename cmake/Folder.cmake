@@ -1,5 +1,5 @@
 # unstarve_unity(TARGET): compiles the sources of each subfolder together, so that shared headers are parsed once per
-# subfolder; three folders of libraries with small subfolders are one unit each. Names in unnamed namespaces are
+# subfolder; folders of libraries with small subfolders are one unit each (`whole`). Names in unnamed namespaces are
 # therefore unique within a unit. -DCMAKE_UNITY_BUILD=OFF compiles every file alone. Always compiled alone are files
 # that use Highway (they include themselves once per instruction set) or define JSON_DIAGNOSTICS, and
 # core/memory/aligned.cpp, which fuzz/ replaces.
@@ -17,8 +17,10 @@ function(unstarve_unity target)
     else()
       string(REGEX REPLACE "^unstarve/(torch|models)/.*" "unstarve/\\1" folder ${folder})  # libtorch's headers: 12 s
       if(NOT target MATCHES "_test$")
-        set(whole "storage/formats|storage/remote|diagnose/rules")
+        set(whole "storage/formats|storage/remote|diagnose/rules|ops")
         string(REGEX REPLACE "^unstarve/(${whole})/.*" "unstarve/\\1" folder ${folder})
+        string(REGEX REPLACE "^unstarve/pipeline/(spec|plan)$" "unstarve_pipeline_\\1" folder ${folder})  # with -O1
+        string(REGEX REPLACE "^unstarve/pipeline/.*" "unstarve/pipeline" folder ${folder})
       endif()
       string(REPLACE "/" "_" group ${folder})
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})

@@ -11,7 +11,7 @@
 namespace unstarve {
 namespace {
 
-constexpr int kTrials = 10;  // torchvision's number
+constexpr int kCropTrials = 10;  // torchvision's number
 
 class RandomResizedCrop final : public Operation {
  public:
@@ -21,7 +21,7 @@ class RandomResizedCrop final : public Operation {
   Rect select(Size input, Random& random) const override {
     const double area = static_cast<double>(input.width) * input.height;
     const double log_low = std::log(ratio_.first), log_high = std::log(ratio_.second);
-    for (int trial = 0; trial < kTrials; ++trial) {
+    for (int trial = 0; trial < kCropTrials; ++trial) {
       const double target = area * random.uniform(scale_.first, scale_.second);
       const double ratio = std::exp(random.uniform(log_low, log_high));
       // To nearest even, as Python's round().

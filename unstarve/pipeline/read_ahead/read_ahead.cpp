@@ -16,14 +16,14 @@ namespace unstarve {
 namespace {
 
 // This many records at a time are enough for the kernel to order their reads; more readers gain nothing.
-constexpr int kChunk = 4;
+constexpr int kReadsPerReader = 4;
 constexpr int kMostReaders = 16;
 // In relaxed order each read has its own thread.
 constexpr int kMostRelaxedReaders = 64;
 
 std::uint64_t chunk_for(int reads, bool relaxed) {
   if (relaxed) return 1;
-  const int readers = std::clamp(reads / kChunk, 1, kMostReaders);
+  const int readers = std::clamp(reads / kReadsPerReader, 1, kMostReaders);
   return static_cast<std::uint64_t>((reads + readers - 1) / readers);
 }
 
