@@ -176,6 +176,21 @@ def test_copies_synchronisations_and_precision_of_a_gpu(tmp_path):
     assert {copy["direction"]: copy["count"] for copy in trace["copies"]} == {"to device": 11, "to host": 11}
 
 
+def test_work_after_a_synchronisation_is_not_its_cost(tmp_path):
+    gpu = Gpu()
+    for step in range(12):
+        at = 104_000 * step
+        gpu.step(step, at, 104_000)
+        gpu.kernel("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at, at + 10, 3990)
+        gpu.host("cuda_runtime", "cudaStreamSynchronize", at + 20, 3990)
+        for operator in range(20):
+            gpu.host("cpu_op", "aten::grid_sampler_2d", at + 4010 + 4900 * operator, 4900)
+    findings = diagnosis_of(gpu.write(tmp_path / "gpu.json"))["findings"]
+    assert [finding["rule"] for finding in findings] == ["launch-bound", "hidden-syncs"]
+    assert [finding["lost"] for finding in findings] == pytest.approx([0.923, 0.038], abs=0.003)
+    assert "aten::grid_sampler_2d" in findings[0]["evidence"]
+
+
 def fallback_trace(operator, begin, length, size):
     """12 steps in which data is copied to the host at 3 ms, and back at 8 ms."""
     gpu = Gpu()

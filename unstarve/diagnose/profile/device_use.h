@@ -100,7 +100,7 @@ struct IdleUse {
   double checkpoint_s = 0;
   double logging_s = 0;
   double allocation_s = 0;
-  double synchronisation_s = 0;  // after the host has waited for the device, until it has launched work again
+  double synchronisation_s = 0;  // after the host has waited for the device, for as long as it waited at most
   double launch_s = 0;           // the remaining time: the host launches more slowly than the device works
 };
 

@@ -7,10 +7,12 @@
 namespace unstarve {
 namespace {
 
-std::optional<RunFinding> find_hidden_syncs(const TraceUse& trace) {
+std::optional<RunFinding> find_hidden_syncs(const RunProfile& profile) {
+  if (!profile.trace) return std::nullopt;
+  const TraceUse& trace = *profile.trace;
+  const double idle_s = host_idle(profile).synchronisation_s;
   std::optional<RunFinding> finding =
-      lost_time(trace, "the host waits for the accelerator within steps, which then waits for new work",
-                trace.idle.synchronisation_s, 0.03);
+      lost_time(trace, "the host waits for the accelerator within steps, which then waits for new work", idle_s, 0.03);
   if (!finding) return std::nullopt;
   std::int64_t small_reads = 0;
   for (const CopyUse& copy : trace.copies)
@@ -18,7 +20,7 @@ std::optional<RunFinding> find_hidden_syncs(const TraceUse& trace) {
   finding->evidence = fmt::format(
       "{:.1f} synchronisations and {:.1f} small copies to the host {}; after them, all accelerators are idle for {}",
       rate_of(trace, static_cast<double>(trace.runtime.synchronisations.count)),
-      rate_of(trace, static_cast<double>(small_reads)), rate_unit(trace), time_of(trace, trace.idle.synchronisation_s));
+      rate_of(trace, static_cast<double>(small_reads)), rate_unit(trace), time_of(trace, idle_s));
   finding->changes = {
       "read values rarely: sum results on the accelerator, and read them every 100 steps; no synchronisation within "
       "the step",
@@ -31,8 +33,10 @@ std::optional<RunFinding> find_hidden_syncs(const TraceUse& trace) {
 
 }  // namespace
 
-const Rule kHiddenSyncs{"hidden-syncs",
-                        "after the host has waited for the accelerator, all accelerators are idle for 3 % of the step",
-                        of_trace<find_hidden_syncs>};
+const Rule kHiddenSyncs{
+    "hidden-syncs",
+    "after the host has waited for the accelerator, all accelerators are idle for 3 % of the step; at most "
+    "the time that the host waited counts",
+    find_hidden_syncs};
 
 }  // namespace unstarve

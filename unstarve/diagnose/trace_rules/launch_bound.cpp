@@ -13,7 +13,7 @@ constexpr double kShortKernel = 20e-6;  // seconds; a launch takes 5 to 20 us on
 std::optional<RunFinding> find_launch_bound(const RunProfile& profile) {
   if (!profile.trace) return std::nullopt;
   const TraceUse& trace = *profile.trace;
-  const double idle_s = launch_idle_s(profile), lost = share_of(trace, idle_s);
+  const double idle_s = host_idle(profile).launch_s, lost = share_of(trace, idle_s);
   if (lost < 0.1 || trace.runtime.kernels == 0) return std::nullopt;
   const bool short_kernels = trace.runtime.median_kernel_s < kShortKernel;
   RunFinding finding;

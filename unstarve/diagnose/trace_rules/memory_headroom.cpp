@@ -19,7 +19,7 @@ std::optional<RunFinding> find_memory_headroom(const RunProfile& profile) {
     if (device.memory_bytes <= 0 || device.peak_memory_bytes <= 0) return std::nullopt;
     used = std::max(used, static_cast<double>(device.peak_memory_bytes) / static_cast<double>(device.memory_bytes));
   }
-  const double idle_s = launch_idle_s(profile), launch = share_of(trace, idle_s);
+  const double idle_s = host_idle(profile).launch_s, launch = share_of(trace, idle_s);
   if (used <= 0 || used > 0.5 || launch < 0.1) return std::nullopt;
   RunFinding finding;
   finding.title = "the memory of the accelerator permits a larger batch, with fewer launches per sample";

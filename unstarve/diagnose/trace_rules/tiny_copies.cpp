@@ -22,9 +22,9 @@ std::optional<RunFinding> find_tiny_copies(const RunProfile& profile) {
   const CallUse calls = trace.runtime.copies;
   const double seconds = calls.seconds * static_cast<double>(tiny) / static_cast<double>(all);
   // Calls cost nothing while the accelerator has work.
-  std::optional<RunFinding> finding =
-      lost_time(trace, "many small copies between host and accelerator",
-                std::min(seconds, launch_idle_s(profile) + trace.idle.synchronisation_s), 0.02);
+  const HostIdle idle = host_idle(profile);
+  std::optional<RunFinding> finding = lost_time(trace, "many small copies between host and accelerator",
+                                                std::min(seconds, idle.launch_s + idle.synchronisation_s), 0.02);
   if (!finding) return std::nullopt;
   finding->evidence =
       fmt::format("{:.0f} copies of at most 64 KiB per step; their calls take {}", count, time_of(trace, seconds));

@@ -137,6 +137,14 @@ TEST_CASE("what stacks show explains why the accelerator waits for the host") {
   CHECK(finding_of(profile, "memory-headroom").lost == Approx(0.1));
   CHECK_THAT(finding_of(profile, "memory-headroom").evidence, Contains("(20 %)"));
   CHECK(finding_of(profile, "tiny-copies").lost == Approx(0.2));
+  // Of waits for the device, what remains of the shares.
+  profile.trace->idle.synchronisation_s = 0.2;
+  CHECK(finding_of(profile, "hidden-syncs").lost == Approx(0.1));
+  profile.stacks.stacks[0].seconds = 3.5;
+  CHECK(finding_of(profile, "hidden-syncs").lost == Approx(0.05));
+  profile.stacks.stacks[0].seconds = 4;
+  CHECK_FALSE(found(profile).contains("hidden-syncs"));
+  profile.trace->idle.synchronisation_s = 0;
   profile.stacks.stacks[0].seconds = 3;
   CHECK_FALSE(found(profile).contains("memory-headroom"));
   CHECK_FALSE(found(profile).contains("tiny-copies"));

@@ -74,15 +74,17 @@ GainPrediction gain_without_part(const TraceUse& trace, StepActivity part, doubl
   return {gain.gain, std::max(gain.gain * std::exp(-half), 1.0), gain.gain * std::exp(half)};
 }
 
-double launch_idle_s(const RunProfile& profile) {
-  if (!profile.trace) return 0;
+HostIdle host_idle(const RunProfile& profile) {
+  if (!profile.trace) return {};
   const TraceUse& trace = *profile.trace;
-  if (trace.format != "CUPTI") return trace.idle.launch_s;
-  if (profile.stacks.seconds <= 0) return loader_limits(profile) ? 0 : trace.idle.launch_s;
+  const HostIdle all{trace.idle.launch_s, trace.idle.synchronisation_s};
+  if (trace.format != "CUPTI") return all;
+  if (profile.stacks.seconds <= 0) return loader_limits(profile) ? HostIdle{} : all;
   double known = std::max(input_share(profile), 0.0);
   for (const Activity activity : {Activity::kCheckpoint, Activity::kLogging})
     known += share_of(profile.stacks, StackThread::kMain, activity);
-  return std::max(trace.idle.launch_s - known * trace.analysed_s, 0.0);
+  const double known_s = known * trace.analysed_s, rest_s = std::max(known_s - all.launch_s, 0.0);
+  return {std::max(all.launch_s - known_s, 0.0), std::max(all.synchronisation_s - rest_s, 0.0)};
 }
 
 double per_step(const TraceUse& trace, double count) {

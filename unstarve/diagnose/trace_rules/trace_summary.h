@@ -42,10 +42,15 @@ template <std::optional<RunFinding> (*find)(const TraceUse&)>
   return trace.steps.empty() ? "per second" : "per step";
 }
 
-// Time in which no device works because of what the host does, except waits for the device and allocations. What watch
-// records knows only calls of CUDA: of its traces, the shares of the main thread's time in the loader, in checkpoints
-// and in logs, as stacks show them, are subtracted; and all of it if workers limit the program.
-[[nodiscard]] double launch_idle_s(const RunProfile& profile);
+// Time in which no device works because of what the host does, except allocations: after waits for the device, and the
+// rest. What watch records knows only calls of CUDA: of its traces, the shares of the main thread's time in the loader,
+// in checkpoints and in logs, as stacks show them, are subtracted, first from the rest; and all of it if workers limit
+// the program.
+struct HostIdle {
+  double launch_s = 0;
+  double synchronisation_s = 0;
+};
+[[nodiscard]] HostIdle host_idle(const RunProfile& profile);
 
 // The copies of one direction, of one kind of memory or of all others.
 [[nodiscard]] CopyUse copies_of(const TraceUse& trace, CopyDirection direction, bool pageable);

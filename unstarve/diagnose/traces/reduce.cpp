@@ -320,13 +320,16 @@ class Reduction {
   // One pass over the windows: parts of steps, and idle time by cause.
   void sweep() {
     const bool has_device = !sets_[kInKernel].empty() || !sets_[kInCollective].empty();
-    std::array<std::size_t, kSets> next{};    // per set: its first interval that ends after `time`
-    bool was_active = false, waited = false;  // waited: before the idle time began, the host waited for the device
+    std::array<std::size_t, kSets> next{};  // per set: its first interval that ends after `time`
+    bool was_active = false;
+    double in_wait = 0;  // how long the host has waited for the device, without interruption
+    double waited = 0;   // idle time that is still explained by the wait before it: as long as the host waited
     std::int64_t last = std::numeric_limits<std::int64_t>::min();
     double gap = 0;
     for (const Interval& window : steps_.windows) {
       if (window.begin != last) {
-        was_active = waited = false;
+        was_active = false;
+        in_wait = waited = 0;
         add_gap(gap);
       }
       TraceStep step;
@@ -346,8 +349,11 @@ class Reduction {
         while (part <= kInOperator && !active[part]) ++part;
         step.parts[part] += seconds;
         const bool device_active = part <= kInCollective;
+        const bool waits = active[kInSynchronisation] || active[kInCopyCall];
         if (!device_active && was_active)
-          waited = active[kInSynchronisation] || (active[kInCopyCall] && to_host_.contains(time - 1));
+          waited = active[kInSynchronisation] || (waits && to_host_.contains(time - 1)) ? in_wait : 0;
+        in_wait = waits ? in_wait + seconds : 0;
+        if (waits && waited > 0) waited += seconds;
         was_active = device_active;
         if (!device_active) add_idle(active, has_device, waited, seconds);
         if (device_active) add_gap(gap);
@@ -369,7 +375,9 @@ class Reduction {
     use_.gaps.seconds[bin] += std::exchange(gap, 0);
   }
 
-  void add_idle(const std::array<bool, kSets>& active, bool has_device, bool waited, double seconds) {
+  // Without its wait, the host would have begun its next work earlier by as much as it waited: the rest of the idle
+  // time has another cause.
+  void add_idle(const std::array<bool, kSets>& active, bool has_device, double& waited, double seconds) {
     IdleUse& idle = use_.idle;
     if (active[kInLoader])
       idle.loader_s += seconds;
@@ -381,10 +389,12 @@ class Reduction {
       return;  // FallbackUse
     else if (has_device && active[kInAllocation])
       idle.allocation_s += seconds;
-    else if (has_device && waited)
-      idle.synchronisation_s += seconds;
-    else if (has_device)
-      idle.launch_s += seconds;
+    else if (has_device) {
+      const double after_wait = std::min(seconds, waited);
+      waited -= after_wait;
+      idle.synchronisation_s += after_wait;
+      idle.launch_s += seconds - after_wait;
+    }
   }
 
   TraceEvents& source_;

@@ -178,7 +178,24 @@ TEST_CASE("a small read of the result is a synchronisation") {
   trace.add(TraceActivity::kCopy, 2, 2.1).direction = CopyDirection::kToHost;
   trace.add(TraceActivity::kCopyCall, 1, 2.2);
   trace.add(TraceActivity::kKernel, 4, 20);
-  CHECK(1e3 * trace.reduce().idle.synchronisation_s == Approx(1.9));
+  const IdleUse idle = trace.reduce().idle;
+  CHECK(1e3 * idle.synchronisation_s == Approx(1.2));  // as long as the host waited, of 1.9
+  CHECK(1e3 * idle.launch_s == Approx(0.7));
+}
+
+TEST_CASE("what the host does after a synchronisation has another cause") {
+  Recording trace;
+  trace.add(TraceActivity::kStep, 0, 104, "ProfilerStep");
+  trace.add(TraceActivity::kStep, 104, 208, "ProfilerStep");
+  for (const double begin : {0, 104}) {
+    trace.add(TraceActivity::kLaunch, begin, begin + 0.1);
+    trace.add(TraceActivity::kKernel, begin, begin + 4);
+    trace.add(TraceActivity::kSynchronisation, begin + 0.1, begin + 4.1);
+    trace.add(TraceActivity::kOperator, begin + 4.1, begin + 104, "aten::grid_sampler_2d");
+  }
+  const TraceUse use = trace.reduce();
+  CHECK(1e3 * use.idle.synchronisation_s == Approx(2 * 4.0).margin(0.3));
+  CHECK(1e3 * use.idle.launch_s == Approx(2 * 96.0).margin(0.3));
 }
 
 TEST_CASE("without a device, the main thread counts") {
