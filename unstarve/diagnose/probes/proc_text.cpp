@@ -212,12 +212,14 @@ std::optional<NetworkBytes> parse_network_bytes(std::string_view text) {
   return found ? std::optional(sum) : std::nullopt;
 }
 
-LockedMemory parse_locked_memory(std::string_view text) {
+StatusMemory parse_status_memory(std::string_view text) {
   constexpr std::int64_t kMostKilobytes = std::int64_t{1} << 50;
   const auto bytes = [&](std::string_view key) {
     return 1024 * std::clamp<std::int64_t>(value_of(text, key).value_or(0), 0, kMostKilobytes);
   };
-  return {bytes("VmLck:"), bytes("VmPin:")};
+  StatusMemory memory{bytes("VmLck:"), bytes("VmPin:"), std::nullopt};
+  if (value_of(text, "RssAnon:")) memory.anonymous_bytes = bytes("RssAnon:") + bytes("VmSwap:");
+  return memory;
 }
 
 std::vector<std::string> parse_command_line(std::string_view text) {

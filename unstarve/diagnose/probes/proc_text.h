@@ -99,12 +99,13 @@ struct NetworkBytes {
 };
 [[nodiscard]] std::optional<NetworkBytes> parse_network_bytes(std::string_view text);
 
-// VmLck and VmPin of /proc/PID/status; 0 for threads of the kernel and processes that have ended.
-struct LockedMemory {
-  std::int64_t locked_bytes = 0;  // by mlock()
-  std::int64_t pinned_bytes = 0;  // by drivers and io_uring
+// /proc/PID/status; 0 for threads of the kernel and processes that have ended.
+struct StatusMemory {
+  std::int64_t locked_bytes = 0;                // VmLck: by mlock()
+  std::int64_t pinned_bytes = 0;                // VmPin: by drivers and io_uring
+  std::optional<std::int64_t> anonymous_bytes;  // RssAnon and VmSwap: without pages of files; unknown before Linux 4.5
 };
-[[nodiscard]] LockedMemory parse_locked_memory(std::string_view text);
+[[nodiscard]] StatusMemory parse_status_memory(std::string_view text);
 
 // /proc/PID/cmdline: the arguments.
 [[nodiscard]] std::vector<std::string> parse_command_line(std::string_view text);

@@ -116,9 +116,10 @@ void TaskTree::read_names_and_locks(Process& process) const {
   process.use.name = printable(process.last.name);
   std::string command = shown(parse_command_line(read(std::to_string(process.use.pid) + "/cmdline")));
   if (!command.empty()) process.use.command = std::move(command);  // a zombie has none
-  const LockedMemory memory = parse_locked_memory(read(std::to_string(process.use.pid) + "/status"));
+  const StatusMemory memory = parse_status_memory(read(std::to_string(process.use.pid) + "/status"));
   process.use.locked_bytes = std::max(process.use.locked_bytes, memory.locked_bytes);
   process.use.pinned_bytes = std::max(process.use.pinned_bytes, memory.pinned_bytes);
+  process.use.anonymous_bytes = memory.anonymous_bytes.value_or(-1);
   // The list of a large program takes a millisecond: it is read again after twice the CPU time.
   if (process.use.has_openmp || process.last.threads < 2 || process.last.cpu_ticks < process.maps_ticks) return;
   process.use.has_openmp = loads_openmp(process.use.pid);

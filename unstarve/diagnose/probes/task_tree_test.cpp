@@ -14,6 +14,7 @@
 #include <string>
 #include <thread>
 
+#include "unstarve/diagnose/probes/timeline_recorder.h"
 #include "unstarve/diagnose/profile/steady_part.h"
 #include "unstarve/storage/testing/temporary_folder.h"
 
@@ -233,6 +234,34 @@ TEST_CASE("system time of the main thread, without that of other threads") {
   fs::remove(folder.path() / "7/task/7/stat");  // it ends
   tree.look(2);
   CHECK(tree.use().at(0).main_system_s == Approx(30 / ticks));
+}
+
+TEST_CASE("memory without the pages of files") {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  fs::create_directories(folder.path() / "7");
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  const auto write = [&](int pages, int file_kilobytes) {
+    std::ofstream(folder.path() / "7/stat")
+        << "7 (train) S 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 1000 " << pages << " 0 0 0\n";
+    std::ofstream(folder.path() / "7/status")
+        << "RssAnon:\t300 kB\nRssFile:\t" << file_kilobytes << " kB\nVmSwap:\t20 kB\n";
+  };
+  write(100, 100);
+  TaskTree tree(7, {.proc = folder.path()});
+  TimelineRecorder timeline;
+  for (int second = 0; second < 5; ++second) {
+    write(100 * (second + 1), 1000 * (second + 1));
+    tree.find(second);
+    tree.look(second);
+    std::vector<ProcessUse> use = tree.use();
+    use.at(0).role = ProcessRole::kMain;
+    CHECK(use[0].resident_bytes == 100 * (second + 1) * page);
+    timeline.add(second, use, -1, {});
+  }
+  CHECK(tree.use().at(0).peak_resident_bytes == 500 * page);
+  REQUIRE_FALSE(timeline.timeline().resident_bytes.empty());
+  for (const double bytes : timeline.timeline().resident_bytes) CHECK(bytes == 320 << 10);
 }
 
 TEST_CASE("processes that have loaded OpenMP") {

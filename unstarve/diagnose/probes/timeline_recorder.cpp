@@ -25,7 +25,9 @@ void TimelineRecorder::add(double seconds, std::span<const ProcessUse> processes
     use.storage_bytes = process.storage_bytes;
     use.read_bytes = process.read_bytes;
     use.major_faults = process.major_faults;
-    if (process.role == ProcessRole::kMain && !process.ended) resident += static_cast<double>(process.resident_bytes);
+    // Pages of files grow while a program reads a memory-mapped dataset, and the kernel drops them without a loss.
+    if (process.role == ProcessRole::kMain && !process.ended)
+      resident += static_cast<double>(process.anonymous_bytes >= 0 ? process.anonymous_bytes : process.resident_bytes);
     const auto known = before_.find(process.pid);
     const ProcessUse before = known == before_.end() ? ProcessUse{} : known->second;
     (process.role == ProcessRole::kMain     ? main

@@ -91,9 +91,10 @@ struct ProcessUse {
   std::int64_t major_faults = 0;
   std::int64_t resident_bytes = 0;  // when it was last seen
   std::int64_t peak_resident_bytes = 0;
-  std::int64_t locked_bytes = 0;  // at most: by mlock(), not swapped out
-  std::int64_t pinned_bytes = 0;  // at most: by drivers and io_uring; NVIDIA's driver does not count its own here
-  bool has_io = false;            // the following four are known: the process belongs to this user
+  std::int64_t anonymous_bytes = -1;  // as resident_bytes, without pages of files, with swapped ones; not in JSON
+  std::int64_t locked_bytes = 0;      // at most: by mlock(), not swapped out
+  std::int64_t pinned_bytes = 0;      // at most: by drivers and io_uring; NVIDIA's driver does not count its own here
+  bool has_io = false;                // the following four are known: the process belongs to this user
   std::int64_t read_calls = 0;
   std::int64_t read_bytes = 0;     // by read(), also from the page cache and pipes
   std::int64_t storage_bytes = 0;  // that came from a device
@@ -145,7 +146,7 @@ struct RunTimeline {
   double interval_s = 0;
   std::vector<double> main, loader, other;
   std::vector<double> storage_bytes_per_s;
-  std::vector<double> resident_bytes;      // of the main processes
+  std::vector<double> resident_bytes;      // of the main processes, without pages of files, with swapped ones
   std::vector<double> gpu{};               // mean utilisation of its GPUs; empty: unknown
   std::vector<double> read_bytes_per_s{};  // by read(), also from the page cache and pipes
   std::vector<double> received_bytes_per_s{}, sent_bytes_per_s{};

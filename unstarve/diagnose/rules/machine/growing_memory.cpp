@@ -78,8 +78,8 @@ std::optional<RunFinding> find_growing_memory(const RunProfile& profile) {
 }  // namespace
 
 const Rule kGrowingMemory{"growing-memory",
-                          "after the first fifth of the run, the resident memory of the main process grows by similar "
-                          "amounts in each of the other fifths, in total by 10 % and 50 MB",
+                          "after the first fifth of the run, the memory of the main process without pages of files "
+                          "grows by similar amounts in each of the other fifths, in total by 10 % and 50 MB",
                           find_growing_memory};
 
 }  // namespace unstarve
