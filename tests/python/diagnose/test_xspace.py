@@ -47,6 +47,29 @@ def test_a_slow_loader_is_found_in_a_new_trace(name, framework, loader, loader_s
     check_slow_loader(path, framework, loader, loader_s, operator)
 
 
+def check_fit_of_keras(path):
+    run = diagnose(path)
+    assert run.returncode == 0, run.stderr
+    diagnosis = json.loads(run.stdout)
+    finding = diagnosis["findings"][0]
+    assert finding["rule"] == "input-wait"
+    assert finding["lost"] >= 0.6
+    assert 18 <= len(diagnosis["profile"]["trace"]["steps"]) <= 20
+    assert diagnosis["profile"]["trace"]["loader"].startswith("IteratorGetNext")
+
+
+def test_fit_of_keras_waits_for_input_in_another_thread():
+    check_fit_of_keras(TRACES / "cpu_keras.xplane.pb")
+
+
+@pytest.mark.frameworks
+def test_fit_of_keras_in_a_new_trace(tmp_path):
+    pytest.importorskip("keras", reason="the framework is not installed: make test-frameworks")
+    path = tmp_path / "trace.pb"
+    subprocess.run([sys.executable, TRACES / "make.py", "keras", path], check=True, timeout=300, capture_output=True)
+    check_fit_of_keras(path)
+
+
 def test_a_truncated_trace_is_an_error(tmp_path):
     data = (TRACES / "cpu_jax.xplane.pb").read_bytes()
     for length in (len(data) - 1, len(data) // 2):

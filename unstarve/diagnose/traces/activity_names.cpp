@@ -80,7 +80,7 @@ constexpr std::array<std::string_view, 9> kCheckpointRanges{
 constexpr std::array<std::string_view, 8> kLoggingRanges{"add_scalar", "add_image",     "log_metrics",   "wandb",
                                                          "mlflow",     "summarywriter", "write_summary", "logging"};
 // Ranges without their number. "ProfilerStep" is recognised by the reader of Kineto.
-constexpr std::array<std::string_view, 16> kStepRanges{"profilerstep",
+constexpr std::array<std::string_view, 18> kStepRanges{"profilerstep",
                                                        "step",
                                                        "train_step",
                                                        "training_step",
@@ -95,7 +95,9 @@ constexpr std::array<std::string_view, 16> kStepRanges{"profilerstep",
                                                        "global_step",
                                                        "run_training_batch",
                                                        "[pl][profile]run_training_batch",
-                                                       "train_iteration"};
+                                                       "train_iteration",
+                                                       "one_step_on_iterator",     // Keras 3: model.fit()
+                                                       "multi_step_on_iterator"};  // the same, with several steps
 
 }  // namespace
 

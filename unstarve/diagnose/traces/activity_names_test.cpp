@@ -73,6 +73,8 @@ TEST_CASE("ranges") {
   CHECK(range_activity("CheckpointFunction") == std::nullopt);
   CHECK(range_activity("step 12") == TraceActivity::kPossibleStep);
   CHECK(range_activity("iteration_7") == TraceActivity::kPossibleStep);
+  CHECK(range_activity("one_step_on_iterator") == TraceActivity::kPossibleStep);
+  CHECK(range_activity("multi_step_on_iterator") == TraceActivity::kPossibleStep);
   CHECK(range_activity("Training Step #3") == TraceActivity::kPossibleStep);
   CHECK(range_activity("[pl][profile]run_training_batch") == TraceActivity::kPossibleStep);
   CHECK(range_activity("Optimizer.step#SGD.step") == std::nullopt);

@@ -142,7 +142,13 @@ class Reduction {
   // Whether the event counts, by its thread.
   [[nodiscard]] bool counts(const TraceEvent& event) const {
     if (is_runtime_call(event.activity)) return launching_.contains(event.lane);
-    return !is_of_main_thread(event.activity) || event.lane == main_;
+    return !is_of_main_thread(event.activity) || event.lane == main_ || is_wait_of_graph(event);
+  }
+
+  // A graph of TensorFlow waits for its input in a thread of its own, while the main thread waits for the graph.
+  [[nodiscard]] bool is_wait_of_graph(const TraceEvent& event) const {
+    return event.activity == TraceActivity::kLoader && source_.format == "XSpace" &&
+           source_.name(event.name).starts_with("IteratorGetNext");
   }
 
   void collect_sets() {
@@ -296,7 +302,7 @@ class Reduction {
         if (!open.empty()) open.back().self_s -= seconds;
         open.push_back({event.end_ns, seconds, event.name});
       }
-      if (event.activity == TraceActivity::kLoader && event.lane == main_ && use_.loader.empty())
+      if (event.activity == TraceActivity::kLoader && counts(event) && use_.loader.empty())
         use_.loader = source_.name(event.name);
       if (is_runtime_call(event.activity) && launching_.contains(event.lane)) add_call(event.activity, seconds);
     }
