@@ -8,7 +8,8 @@
 //   failure 15                  error of the utilisation
 //   clock 1200                  MHz
 //   reasons 4                   bits
-//   process 4711 1000000 30     number, bytes, percent of the multiprocessors; one line for each
+//   process 4711 1000000 30     number, bytes, percent of the multiprocessors; one line for each. Without the percent,
+//                               the process is idle, and the driver has no sample of it
 #include <unistd.h>
 
 #include <cstdlib>
@@ -205,9 +206,11 @@ int nvmlDeviceGetUtilizationRates(void*, Utilisation* utilisation) {
   if (!lines.empty() && !lines[0].empty()) utilisation->gpu = static_cast<unsigned>(lines[0][call++ % lines[0].size()]);
   return 0;
 }
-// One new sample of each process at every call.
+// One new sample of each busy process at every call; not supported without a script.
 int nvmlDeviceGetProcessUtilization(void*, ProcessSample* samples, unsigned* count, unsigned long long latest) {
-  const auto lines = scripted("process");
+  auto lines = scripted("process");
+  if (lines.empty()) return 3;
+  std::erase_if(lines, [](const auto& line) { return line.size() < 3; });
   const unsigned capacity = *count;
   *count = static_cast<unsigned>(lines.size());
   if (lines.empty()) return 6;

@@ -15,7 +15,8 @@ namespace unstarve {
 // Types and values of nvml.h of CUDA 13.0, unchanged since CUDA 12.0 (driver 525).
 using NvmlStatus = int;
 using NvmlDevice = void*;
-inline constexpr NvmlStatus kNvmlSuccess = 0, kNvmlInsufficientSize = 7, kNvmlDriverNotLoaded = 9, kNvmlMismatch = 18;
+inline constexpr NvmlStatus kNvmlSuccess = 0, kNvmlNotFound = 6, kNvmlInsufficientSize = 7, kNvmlDriverNotLoaded = 9,
+                            kNvmlMismatch = 18;
 inline constexpr int kNvmlClockSm = 1, kNvmlUncorrected = 1, kNvmlVolatile = 0, kNvmlTemperatureOfGpu = 0;
 
 struct NvmlPciInfo {

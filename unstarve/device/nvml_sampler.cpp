@@ -6,6 +6,8 @@
 namespace unstarve {
 namespace {
 
+constexpr std::chrono::milliseconds kSamplePeriod{1500};  // of the driver, at most: up to a second
+
 template <class Value>
 int read_number(NvmlStatus (*function)(NvmlDevice, Value*), NvmlDevice gpu) {
   Value value = 0;
@@ -73,11 +75,15 @@ GpuLook NvmlSampler::look_at(Gpu& gpu) const {
 void NvmlSampler::add_utilisation(Gpu& gpu, std::vector<GpuProcessLook>& processes) const {
   if (nvml_->process_samples == nullptr) return;
   unsigned count = 0;
-  (void)nvml_->process_samples(gpu.handle, nullptr, &count, gpu.latest_sample_us);
-  if (count == 0) return;
-  std::vector<NvmlProcessSample> samples(count);
-  if (!succeeds(nvml_->process_samples, gpu.handle, samples.data(), &count, gpu.latest_sample_us)) return;
-  samples.resize(std::min<std::size_t>(count, samples.size()));
+  NvmlStatus status = nvml_->process_samples(gpu.handle, nullptr, &count, gpu.latest_sample_us);
+  std::vector<NvmlProcessSample> samples(status == kNvmlInsufficientSize ? count : 0);
+  if (!samples.empty()) status = nvml_->process_samples(gpu.handle, samples.data(), &count, gpu.latest_sample_us);
+  if (status != kNvmlSuccess && status != kNvmlNotFound) return;
+  samples.resize(status == kNvmlSuccess ? std::min<std::size_t>(count, samples.size()) : 0);
+  // Without any sample, the processes were idle, unless the driver's period has not ended since the latest samples.
+  const SteadyTime now = std::chrono::steady_clock::now();
+  if (samples.empty() && gpu.latest_samples && now - *gpu.latest_samples < kSamplePeriod) return;
+  gpu.latest_samples = now;
   for (const NvmlProcessSample& sample : samples)
     gpu.latest_sample_us = std::max(gpu.latest_sample_us, sample.microseconds);
   for (GpuProcessLook& process : processes) {
@@ -88,7 +94,7 @@ void NvmlSampler::add_utilisation(Gpu& gpu, std::vector<GpuProcessLook>& process
       sum += 0.01 * std::min(sample.multiprocessors, 100u);
       ++found;
     }
-    if (found > 0) process.utilisation = sum / found;
+    process.utilisation = found > 0 ? sum / found : 0;  // the driver omits idle processes
   }
 }
 

@@ -9,7 +9,9 @@
 // Cost:      about ten calls of the driver for each GPU and look; the first use initialises the driver, which takes up
 //            to seconds without persistence mode.
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +23,7 @@ namespace unstarve {
 struct GpuProcessLook {
   std::uint32_t process = 0;       // number, of the namespace that the driver sees
   std::uint64_t memory_bytes = 0;  // 0: unknown
-  double utilisation = -1;         // of the multiprocessors, mean since the latest look; -1: unknown
+  double utilisation = -1;         // of the multiprocessors, mean since the latest samples; -1: unknown, or none yet
 };
 
 struct GpuLook {
@@ -48,9 +50,11 @@ class NvmlSampler {
   [[nodiscard]] std::vector<GpuLook> look();
 
  private:
+  using SteadyTime = std::chrono::steady_clock::time_point;
   struct Gpu {
-    NvmlDevice handle = nullptr;              // null: it is lost, or of another user
-    unsigned long long latest_sample_us = 0;  // of processes
+    NvmlDevice handle = nullptr;               // null: it is lost, or of another user
+    unsigned long long latest_sample_us = 0;   // of processes
+    std::optional<SteadyTime> latest_samples;  // when the processes were known to be busy or idle
   };
   [[nodiscard]] GpuLook look_at(Gpu& gpu) const;
   void add_utilisation(Gpu& gpu, std::vector<GpuProcessLook>& processes) const;

@@ -132,6 +132,16 @@ TEST_CASE("utilisation of processes, and a driver that stops to answer", "[nvml]
   CHECK(looks[0].processes[0].utilisation == Approx(0.3));
   CHECK(looks[0].processes[1].utilisation == Approx(0.05));
   CHECK(looks[0].utilisation + sampler.look().at(0).utilisation == Approx(0.9));
+  // The driver has no samples of processes that are idle.
+  std::ofstream(script) << "utilisation 90\nprocess 12 1000 30\nprocess 13 2000\n";
+  looks = sampler.look();
+  CHECK(looks.at(0).processes.at(0).utilisation == Approx(0.3));
+  CHECK(looks[0].processes.at(1).utilisation == 0);
+  std::ofstream(script) << "utilisation 90\nprocess 12 1000\nprocess 13 2000\n";
+  CHECK(sampler.look().at(0).processes.at(1).utilisation == -1);  // its period has not ended
+  looks = NvmlSampler(UNSTARVE_NVML_STAND_IN).look();
+  CHECK(looks.at(0).processes.at(0).utilisation == 0);
+  CHECK(looks[0].processes.at(1).utilisation == 0);
   std::ofstream(script) << "failure 15\n";
   looks = sampler.look();
   CHECK(looks.at(0).utilisation == -1);
