@@ -19,6 +19,10 @@ bool waits_for_mutex(const SystemCall& futex) {
   return operation == FUTEX_WAIT || operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
 }
 
+bool is_write(const SystemCall& call) {
+  return is_one_of(call.number, {SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2});
+}
+
 }  // namespace
 
 bool is_read(const SystemCall& call) {
@@ -26,8 +30,7 @@ bool is_read(const SystemCall& call) {
 }
 
 bool has_descriptor(const SystemCall& call) {
-  return is_read(call) || is_one_of(call.number, {SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2,
-                                                  SYS_sendfile, SYS_splice});
+  return is_read(call) || is_write(call) || is_one_of(call.number, {SYS_sendfile, SYS_splice});
 }
 
 Wait wait_of(const SystemCall& call, std::string_view target) {
@@ -36,7 +39,8 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
     if (target.starts_with("socket:")) return Wait::kNetwork;
     if (target.starts_with("pipe:") || target.find("/dev/pts/") == 0) return Wait::kPipe;
     if (target.starts_with("anon_inode:")) return Wait::kEvents;
-    return target.empty() ? Wait::kOther : Wait::kFile;
+    if (target.empty()) return Wait::kOther;
+    return is_write(call) ? Wait::kFlush : Wait::kFile;
   }
   switch (call.number) {
     case SYS_futex: return waits_for_mutex(call) ? Wait::kMutex : Wait::kLock;
@@ -44,7 +48,11 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
     case SYS_fdatasync:
     case SYS_sync_file_range:
     case SYS_syncfs:
-    case SYS_msync: return Wait::kFlush;
+    case SYS_msync:
+    case SYS_unlinkat:
+    case SYS_renameat2:
+    case SYS_ftruncate:
+    case SYS_fallocate: return Wait::kFlush;
     case SYS_nanosleep:
     case SYS_clock_nanosleep: return Wait::kSleep;
     case SYS_openat:
@@ -52,10 +60,6 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
     case SYS_fstat:
     case SYS_statx:
     case SYS_getdents64:
-    case SYS_unlinkat:
-    case SYS_renameat2:
-    case SYS_ftruncate:
-    case SYS_fallocate:
     case SYS_io_getevents: return Wait::kFile;
     case SYS_recvfrom:
     case SYS_recvmsg:
@@ -71,7 +75,8 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
   }
 #ifdef SYS_poll  // older calls, which 64-bit ARM does not have
   if (is_one_of(call.number, {SYS_poll, SYS_select, SYS_epoll_wait})) return Wait::kEvents;
-  if (is_one_of(call.number, {SYS_open, SYS_stat, SYS_lstat, SYS_rename, SYS_unlink})) return Wait::kFile;
+  if (is_one_of(call.number, {SYS_open, SYS_stat, SYS_lstat})) return Wait::kFile;
+  if (is_one_of(call.number, {SYS_rename, SYS_unlink})) return Wait::kFlush;
 #endif
   return Wait::kOther;
 }

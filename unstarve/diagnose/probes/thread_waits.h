@@ -14,8 +14,8 @@ enum class Wait {
   kNone,  // it runs, or can run
   kLock,
   kMutex,  // of C: pthread_mutex_lock(), std::mutex
-  kFile,
-  kFlush,
+  kFile,   // it reads or opens one
+  kFlush,  // it writes, flushes, renames or removes one
   kPipe,
   kNetwork,
   kEvents,

@@ -23,10 +23,12 @@ TEST_CASE("what a system call waits for") {
     CHECK(has_descriptor(on_descriptor));
     CHECK(wait_of(on_descriptor, "socket:[12]") == Wait::kNetwork);
     CHECK(wait_of(on_descriptor, "pipe:[34]") == Wait::kPipe);
-    CHECK(wait_of(on_descriptor, "/data/photo.jpg") == Wait::kFile);
+    CHECK(wait_of(on_descriptor, "/data/photo.jpg") == (call == SYS_write ? Wait::kFlush : Wait::kFile));
     CHECK(wait_of(on_descriptor, "anon_inode:[eventfd]") == Wait::kEvents);
     CHECK(wait_of(on_descriptor, "") == Wait::kOther);
   }
+  for (const long call : {SYS_pwrite64, SYS_writev, SYS_ftruncate, SYS_renameat2})
+    CHECK(wait_of({call, 4}, "/logs/events") == Wait::kFlush);
   CHECK_FALSE(has_descriptor({SYS_futex, 4}));
   CHECK(is_read({SYS_pread64, 4}));
   CHECK_FALSE(is_read({SYS_write, 4}));

@@ -55,7 +55,7 @@ struct RankUse {
   double other_cores = 0;  // of its other threads
   double run_delay = 0;    // its main thread could run, without a CPU
   double lock_wait = 0;    // waits of its main thread, see ThreadWaits
-  double file_wait = 0;    // also of fsync
+  double file_wait = 0;    // also of writes and fsync
   double network_wait = 0;
   double sleep_wait = 0;
   double major_faults_per_s = 0;

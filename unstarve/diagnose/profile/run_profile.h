@@ -27,8 +27,8 @@ inline constexpr int kRunProfileVersion = 2;  // increased with each change of t
 struct ThreadWaits {
   double lock_s = 0;     // for another thread: locks, conditions, thread pools
   double mutex_s = 0;    // the part of it for mutexes of C and C++
-  double file_s = 0;     // reads and writes files, opens them
-  double flush_s = 0;    // fsync
+  double file_s = 0;     // reads files, opens them
+  double flush_s = 0;    // writes and flushes files (fsync), renames and removes them
   double pipe_s = 0;     // for another process
   double network_s = 0;  // sockets
   double events_s = 0;   // poll, epoll, select

@@ -64,6 +64,13 @@ TEST_CASE("short waits that the samples missed are added by the CPU time") {
   CHECK(read_use(profile).files == Approx(0.1));
 }
 
+TEST_CASE("a program that only writes does not read slowly") {
+  RunProfile profile = run(6, {});
+  profile.processes[0].main_thread.waits.flush_s = 3;
+  CHECK(read_use(profile).files == 0);
+  CHECK(found(profile) == Names{"logging-stall"});
+}
+
 TEST_CASE("slow reads of workers") {
   RunProfile profile = run(3, {1, 1});
   for (ProcessUse& use : profile.processes)

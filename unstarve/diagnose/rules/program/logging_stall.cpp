@@ -9,7 +9,7 @@
 namespace unstarve {
 namespace {
 
-// Logs and checkpoints may be written by functions of the user; fsync is seen in any program.
+// Logs and checkpoints may be written by functions of the user; writes and fsync are seen in any program.
 double flush_share(const RunProfile& profile) {
   return profile.watching.seconds > 0 ? main_thread_waits(profile).flush_s / steady_seconds(profile) : 0;
 }
@@ -39,7 +39,7 @@ std::optional<RunFinding> find_logging(const RunProfile& profile) {
 const Rule kLoggingStall{
     "logging-stall",
     "the main thread is in functions that write logs and images, or functions of the program around them, for 5 % of "
-    "the time; or in fsync or functions around it, if the stacks show no checkpoints",
+    "the time; or in writes, fsync or functions around it, if the stacks show no checkpoints",
     find_logging};
 
 }  // namespace unstarve
