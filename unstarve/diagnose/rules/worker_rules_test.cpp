@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "unstarve/diagnose/rules/testing/run_profiles.h"
@@ -104,6 +105,19 @@ TEST_CASE("many workers") {
   CHECK(findings_of(profile)[0].change.find("use 2 workers") != std::string::npos);
   profile.machine.quota_cores = 1;
   CHECK(findings_of(profile)[0].change.find("use 1 worker for each") != std::string::npos);
+}
+
+TEST_CASE("workers that use no CPU do not delay the main process") {
+  RunProfile profile = run(5, std::vector<double>(12, 0.01));
+  profile.processes[0].run_delay_s = 4;
+  profile.machine.busy_cores = 7.9;  // other programs
+  CHECK(found(profile) == Names{"other-programs"});
+  for (ProcessUse& use : profile.processes)
+    if (use.role == ProcessRole::kLoader) use.cpu_s = 0.1;  // 1.2 s on a core
+  const std::vector<RunFinding> findings = findings_of(profile);
+  const auto workers = std::ranges::find(findings, "many-workers", &RunFinding::rule);
+  REQUIRE(workers != findings.end());
+  CHECK(workers->lost == Approx(0.12));
 }
 
 TEST_CASE("many workers that limit the main process are the cause, not expensive samples") {

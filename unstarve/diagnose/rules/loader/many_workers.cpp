@@ -15,7 +15,9 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine);
   if (main.processes == 0 || loader.processes <= std::ceil(cores)) return std::nullopt;
-  const bool delays_main = main.delayed() >= 0.05;
+  // The main process waits for a core because of workers for as long as they are on one, at most.
+  const double explained_s = std::min(main.run_delay_s, loader.cpu_s);
+  const bool delays_main = explained_s > 0 && explained_s >= 0.05 * (main.cpu_s + main.run_delay_s);
   if (!delays_main && !(loader_limits(profile) && loader.delayed() >= 0.3)) return std::nullopt;
   const int fitting = std::max(1, static_cast<int>(cores) / main.processes);
   RunFinding finding;
@@ -32,7 +34,7 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
       fmt::format("grain.DataLoader(worker_count={}){}", fitting, kWhy),
       fmt::format("options(workers={}) for the functions of map(){}", fitting, kWhy)};
   // Fewer workers leave the main process its core, and workers that limit it lose less time by taking turns.
-  const double input = input_share(profile), delayed = std::min(main.run_delay_s / main.lived_s, 1.0);
+  const double input = input_share(profile), delayed = std::min(explained_s / main.lived_s, 1.0);
   const double waits = loader_limits(profile) ? (input >= 0 ? input : 1 - main.thread_busy()) : 0;
   finding.lost = std::clamp(std::max(waits, delayed), 0.0, 1.0);
   if (const auto quota = kCpuQuota.find(profile); quota && waits > 0)  // more CPU time helps, not fewer workers
@@ -51,7 +53,8 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
 const Rule kManyWorkers{
     "many-workers",
     "there are more workers than usable cores (affinity and quota), and the main process waited for a core for 5 % of "
-    "the time in which it could run, or the workers limit it and waited for 30 %",
+    "the time in which it could run, at most as long as workers were on a core; or the workers limit it and waited for "
+    "30 %",
     find_many_workers};
 
 }  // namespace unstarve
