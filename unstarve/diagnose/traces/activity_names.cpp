@@ -48,6 +48,8 @@ constexpr std::array<std::string_view, 17> kMatrix{"gemm",
 // Of kMatrix, those that are named so for another reason.
 constexpr std::array<std::string_view, 7> kNotMatrix{"elementwise", "converttensor", "convert_",  "copy_",
                                                      "im2col",      "col2im",        "nchwtonhwc"};
+// XLA generates matrix products by Triton, on tensor cores or not: their names do not show it.
+constexpr std::array<std::string_view, 2> kUnknownMatrix{"gemm_fusion_", "triton_gemm"};
 // Instructions and tile shapes of tensor cores: Volta 884, Turing 1688 and 8816, Ampere 16816, Hopper and later gmma.
 constexpr std::array<std::string_view, 21> kTensorCores{
     "tensorop",      "tensor16x8", "tensor8x8",
@@ -105,7 +107,8 @@ KernelTraits kernel_traits(std::string_view name) {
   const std::string text = lower(name);
   KernelTraits traits;
   traits.collective = contains_any(text, kCollectives);
-  traits.matrix = !traits.collective && contains_any(text, kMatrix) && !contains_any(text, kNotMatrix);
+  traits.matrix = !traits.collective && contains_any(text, kMatrix) && !contains_any(text, kNotMatrix) &&
+                  !begins_with_any(text, kUnknownMatrix);
   traits.tensor_core = traits.matrix && contains_any(text, kTensorCores);
   return traits;
 }

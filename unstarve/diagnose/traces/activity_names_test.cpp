@@ -32,7 +32,8 @@ TEST_CASE("matrix kernels without tensor cores, and other kernels") {
   }
   for (const char* name : {"void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >",
                            "void cudnn::bn_bw_1C11_kernel_new<float>", "void nchwToNhwcKernel<float, float, float>",
-                           "void convert_and_copy<float>", "void at::native::im2col_kernel<float>(long)"}) {
+                           "void convert_and_copy<float>", "gemm_fusion_dot_13_0", "triton_gemm_dot_4",
+                           "void at::native::im2col_kernel<float>(long)"}) {
     INFO(name);
     CHECK_FALSE(kernel_traits(name).matrix);
   }

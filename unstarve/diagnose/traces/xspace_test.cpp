@@ -88,6 +88,17 @@ TEST_CASE("an XSpace of host and GPU") {
   CHECK(use.parts[static_cast<std::size_t>(StepActivity::kCopy)] == Approx(0.005));
 }
 
+TEST_CASE("products that XLA generates do not show whether they use tensor cores") {
+  const std::string stream =
+      number(1, 13) + bytes(2, "Stream #13(Compute)") + event(1, 0, 8 * kMsInPs) + event(2, 8 * kMsInPs, kMsInPs);
+  TraceEvents events =
+      read_space(bytes(1, bytes(2, "/device:GPU:0") + bytes(3, stream) + metadata(4, 1, "gemm_fusion_dot_13_0") +
+                              metadata(4, 2, "ampere_sgemm_128x64_tn")));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.devices.at(0).kernel_s == Approx(0.009));
+  CHECK(use.devices[0].matrix_s == Approx(0.001));
+}
+
 TEST_CASE("calls of the runtime are not operators with a similar name") {
   const std::string line = number(1, 1) + event(1, 0, kMsInPs) + event(2, kMsInPs, kMsInPs) + event(3, 3, kMsInPs);
   TraceEvents events = read_space(bytes(1, bytes(2, "/host:CPU") + bytes(3, line) + metadata(4, 1, "custom-call.1") +
