@@ -53,15 +53,17 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 
   struct Arrived {
-    int signal = 0;  // 0: none
-    bool from_terminal = false;
+    int signal = 0;              // 0: none
+    bool from_terminal = false;  // the command has received it, too
   };
   // Waits for a signal at most `seconds`, which are less than 1.
   [[nodiscard]] Arrived wait(double seconds) const {
     const timespec time{0, static_cast<long>(seconds * 1e9)};
     siginfo_t info{};
     const int signal = sigtimedwait(&signals_, &info, &time);
-    return signal > 0 ? Arrived{signal, info.si_code == SI_KERNEL} : Arrived{};
+    // The kernel signals all processes in the foreground of a terminal, but of its hang-up only the session leader.
+    const bool of_hang_up = (signal == SIGHUP || signal == SIGCONT) && getsid(0) == getpid();
+    return signal > 0 ? Arrived{signal, info.si_code == SI_KERNEL && !of_hang_up} : Arrived{};
   }
   [[nodiscard]] const sigset_t& before() const { return before_; }
 

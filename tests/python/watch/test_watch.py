@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -141,6 +142,17 @@ def test_arguments_are_passed_on_unchanged():
     arguments = ["[0,1]", "[]", "--json", "--", "", "a b", "--help"]
     run = watch("--", sys.executable, "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *arguments)
     assert json.loads(run.stdout) == arguments
+
+
+def test_a_command_ends_with_the_terminal_of_its_session():
+    watcher, terminal = pty.fork()
+    if watcher == 0:  # the leader of a session
+        script = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
+        os.execv(os.environ["UNSTARVE"], ["unstarve", "watch", "--", *python(script)])
+    command = int(os.read(terminal, 100))
+    os.close(terminal)  # it hangs up
+    assert gone([command])
+    os.waitpid(watcher, 0)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
