@@ -35,12 +35,19 @@ namespace {
 constexpr double kPoll = 0.2;  // seconds between two checks of the time
 constexpr int kPassedOn[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH};
 
+bool is_ignored(int signal) {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 // Signals wait in this process, so that it can pass them on. The destructor restores the mask.
 class HeldSignals {
  public:
-  HeldSignals() {
+  // `ignored`: also those that the caller ignores (nohup). A command may handle them nevertheless.
+  explicit HeldSignals(bool ignored) {
     sigemptyset(&signals_);
-    for (const int signal : kPassedOn) sigaddset(&signals_, signal);
+    for (const int signal : kPassedOn)
+      if (ignored || !is_ignored(signal)) sigaddset(&signals_, signal);
     sigaddset(&signals_, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals_, &before_);
     child_before_ = std::signal(SIGCHLD, SIG_DFL);  // if it is ignored, children cannot be waited for
@@ -202,7 +209,7 @@ std::string record_kernels(const WatchOptions& options, const std::filesystem::p
 }
 
 RunProfile watch_command(const WatchOptions& options) {
-  const HeldSignals signals;
+  const HeldSignals signals(true);
   const std::unique_ptr<SlowdownGuard> guard = options.confirm ? std::make_unique<SlowdownGuard>() : nullptr;
   for (const char* const name : {kStepsFolder, kStacksFolder}) TemporaryFolder::remove_abandoned(name);
   const TemporaryFolder steps(kStepsFolder);
@@ -267,7 +274,7 @@ class OtherProcess {
 };
 
 RunProfile watch_process(const WatchOptions& options) {
-  const HeldSignals signals;
+  const HeldSignals signals(false);
   const OtherProcess process(options.pid);
   const double begin = seconds_now();
   const LiveMetrics metrics(options.metrics);

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 
 import pytest
 from processes_support import alive, gone
@@ -165,6 +166,34 @@ def test_signals_are_passed_on(number):
     process.send_signal(number)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 9, errors
+
+
+def ignore_hang_up():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def test_a_hang_up_that_is_ignored_does_not_end_watching(tmp_path):
+    out = tmp_path / "out.json"
+    program = subprocess.Popen(["sleep", "60"])
+    command = [os.environ["UNSTARVE"], "watch", "--pid", str(program.pid), "--seconds", "3", "--out", out]
+    watcher = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=ignore_hang_up)
+    time.sleep(1)
+    watcher.send_signal(signal.SIGHUP)
+    _, errors = watcher.communicate(timeout=60)
+    program.kill()
+    program.wait()
+    assert watcher.returncode == 0, errors
+    assert "after the time of --seconds" in json.loads(out.read_text())["profile"]["watching"]["stopped"]
+
+
+def test_an_ignored_signal_reaches_a_command_that_handles_it():
+    script = "import signal, time\nsignal.signal(1, lambda *_: exit(9))\nprint('ready', flush=True)\ntime.sleep(60)"
+    watcher = subprocess.Popen([os.environ["UNSTARVE"], "watch", "--", *python(script)], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True, preexec_fn=ignore_hang_up)
+    assert watcher.stdout.readline() == "ready\n"
+    watcher.send_signal(signal.SIGHUP)
+    _, errors = watcher.communicate(timeout=60)
+    assert watcher.returncode == 9, errors
 
 
 def test_a_command_continues_if_watching_is_killed(tmp_path):
