@@ -419,7 +419,7 @@ double interpreter_share(const PythonStacks& stacks) {
   for (const StackUse& stack : stacks.stacks)
     if (stack.thread == StackThread::kMain && stack.interpreter_s > 0 && activity_of(stacks, stack) == Activity::kOther)
       seconds += stack.interpreter_s;
-  return seconds / stacks.interpreter_s;
+  return std::min(seconds / stacks.interpreter_s, 1.0);  // of several main processes, the sum may be more
 }
 
 double share_within_input(const PythonStacks& stacks, Activity activity) {

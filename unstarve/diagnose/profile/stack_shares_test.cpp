@@ -189,5 +189,13 @@ TEST_CASE("files of libraries and of the program") {
   CHECK(is_library({"f", "", 1}));
 }
 
+TEST_CASE("the interpreter is used for all of the time, at most") {
+  PythonStacks stacks;
+  stacks.seconds = stacks.interpreter_s = 10;
+  stacks.lines = {{"step", "/home/me/train.py", 7}};
+  stacks.stacks = {{StackThread::kMain, {0}, 6, 6, 3}, {StackThread::kMain, {0}, 6, 6, 3}};
+  CHECK(interpreter_share(stacks) == 1);
+}
+
 }  // namespace
 }  // namespace unstarve
