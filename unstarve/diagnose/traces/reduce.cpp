@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -302,12 +304,18 @@ class Reduction {
         if (!open.empty()) open.back().self_s -= seconds;
         open.push_back({event.end_ns, seconds, event.name});
       }
-      if (event.activity == TraceActivity::kLoader && counts(event) && use_.loader.empty())
-        use_.loader = source_.name(event.name);
+      if (event.activity == TraceActivity::kLoader && counts(event)) name_loader(source_.name(event.name));
       if (is_runtime_call(event.activity) && launching_.contains(event.lane)) add_call(event.activity, seconds);
     }
     leave(std::numeric_limits<std::int64_t>::max());
     use_.operators = names.longest();
+  }
+
+  // The first name, or the first one that shows whether the DataLoader has workers: Python functions around it do not.
+  void name_loader(const std::string& name) {
+    constexpr std::string_view kIterator = "DataLoaderIter";
+    const auto names_it = [&](const std::string& text) { return text.find(kIterator) != std::string::npos; };
+    if (use_.loader.empty() || (!names_it(use_.loader) && names_it(name))) use_.loader = name;
   }
 
   void add_call(TraceActivity activity, double seconds) {

@@ -211,6 +211,15 @@ TEST_CASE("without a device, the main thread counts") {
   CHECK(use.devices.empty());
 }
 
+TEST_CASE("the range of the DataLoader names it, not the Python function around it") {
+  Recording trace;
+  trace.add_steps(2);
+  trace.add(TraceActivity::kLoader, 0, 6, "torch/utils/data/dataloader.py(720): __next__");
+  trace.add(TraceActivity::kLoader, 1, 5, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+  trace.add(TraceActivity::kLoader, 10, 14, "torch/utils/data/dataloader.py(720): __next__");
+  CHECK(trace.reduce().loader == "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+}
+
 TEST_CASE("calls count in threads that launch kernels") {
   Recording trace;
   trace.add_steps(2);
