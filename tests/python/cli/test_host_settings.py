@@ -181,7 +181,7 @@ def test_a_measuring_process_answers_until_its_input_is_closed():
     settings = json.loads(finish(start("explain", DATA, "--json"))[1])["settings"]
     process = subprocess.Popen([os.environ["UNSTARVE"], "measure-settings"], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    request = {"settings": json.dumps(settings), "device": "emulated:h100-resnet50"}
+    request = {"settings": json.dumps(settings), "device": "emulated:h100-resnet50", "number": 0}
     process.stdin.write(json.dumps(request) + "\n")
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["step_s"] > 0
@@ -195,7 +195,7 @@ def test_a_measuring_process_answers_until_its_input_is_closed():
 def test_answers_are_separate_from_what_libraries_print():
     settings = json.loads(finish(start("explain", DATA, "--model", "cifar_net", "--json"))[1])["settings"]
     settings["pipeline"]["batch"]["size"] = 8
-    requests = [{"settings": json.dumps(settings), "device": "cpu"}, {"run": 0, "steps": 1}]
+    requests = [{"settings": json.dumps(settings), "device": "cpu", "number": 0}, {"run": 0, "steps": 1}]
     done = subprocess.run([os.environ["UNSTARVE"], "measure-settings"], text=True, capture_output=True, timeout=120,
                           input="".join(json.dumps(request) + "\n" for request in requests),
                           env={**ENVIRONMENT, "ONEDNN_VERBOSE": "1"})

@@ -109,6 +109,42 @@ LadderStep prefetch_step(bool on_request) {
           on_request ? "word" : ""};
 }
 
+TEST_CASE("a step that changes nothing is not faster while its samples are not in the page cache") {
+  const LadderStep steps[]{{"nothing", false, false,
+                            [](const LadderContext&, const Settings&) { return std::string(); },
+                            [](const LadderContext&, const Settings& current) {
+                              return std::vector<Candidate>{{current, "nothing"}};
+                            },
+                            [](const Settings&, Settings&) {}}};
+  // A thread reads 500 samples/s, or more than the accelerator consumes if the samples were read before.
+  const char* const cold = "sleep:ms=2,images=100000,size=32,once=1";
+  LadderOptions o = options(cold, 9);
+  o.defaults.pipeline.batch.size = 8;
+  const LadderResult result = run_ladder(o, open_dataset(cold), steps);
+  const LedgerEntry& entry = result.ledger.entries[1];
+  INFO(entry.reason);
+  CHECK(entry.ratio.pairs >= kMinPairs);
+  CHECK(entry.ratio.ratio == Approx(1).margin(0.3));
+  CHECK(entry.ratio.low < 1.1);  // the ratio without another start is 2 or more
+}
+
+TEST_CASE("measurements begin with samples that the ones before have not read") {
+  PipelineSpec spec;
+  CHECK(start_of_measurement(spec, 1000, 0) == EpochPosition());
+  CHECK(start_of_measurement(spec, 1000, 3) == EpochPosition{.epoch = 3});
+  spec.order.shuffle = false;
+  CHECK(start_of_measurement(spec, 1000, 0) == EpochPosition());
+  std::vector<std::uint64_t> offsets;
+  for (std::uint32_t number = 0; number < 20; ++number) {
+    const EpochPosition start = start_of_measurement(spec, 1000, number);
+    CHECK(start == EpochPosition{.offset = start.offset});
+    offsets.push_back(start.offset);
+  }
+  std::ranges::sort(offsets);
+  CHECK(offsets.back() < 1000);
+  for (std::size_t i = 1; i < offsets.size(); ++i) CHECK(offsets[i] - offsets[i - 1] > 15);
+}
+
 TEST_CASE("a kept step is added to the defaults, a slower one is removed from them, another one stays as it is") {
   const LadderStep step = prefetch_step(false);
   Settings before, after, defaults;

@@ -1,6 +1,8 @@
 #include "unstarve/jobs/ladder/rig.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "unstarve/core/clock.h"
@@ -10,6 +12,7 @@
 #include "unstarve/observe/accelerator.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/plan/plan.h"
+#include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/storage/dataset/dataset.h"
 
 namespace unstarve {
@@ -33,7 +36,17 @@ PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples) {
   return pipeline;
 }
 
-Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target)
+EpochPosition start_of_measurement(const PipelineSpec& pipeline, std::uint64_t samples, std::uint32_t number) {
+  const OrderSpec& order = pipeline.order;
+  if (order.shuffle && order.window == 0 && !size_changes_from(pipeline)) return {.epoch = number};
+  // Multiples of the golden ratio are far from each other.
+  const double turns = number * std::numbers::phi;
+  const std::uint64_t length = order.epoch > 0 ? order.epoch : samples;
+  return {.offset = static_cast<std::uint64_t>((turns - std::floor(turns)) * static_cast<double>(length))};
+}
+
+Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,
+         std::uint32_t measurement)
     : settings_(settings) {
   device_ = open_device(target.cuda() ? target.name : "cpu");
   if (target.emulated()) {
@@ -46,6 +59,7 @@ Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset
     if (!device_->is_host()) trainer_->enable_timing(true);  // use_device_times()
   }
   Loader::Options options;
+  options.start = start_of_measurement(settings_.pipeline, dataset->size(), measurement);
   options.check_data = false;
   if (!device_->is_host()) options.consumer = Consumer::kNormalises;
   const CpuSplit::LoaderScope cpus(split_.get());

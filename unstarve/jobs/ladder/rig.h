@@ -14,6 +14,7 @@
 #include "unstarve/jobs/ladder/step_profile.h"
 #include "unstarve/jobs/settings/settings.h"
 #include "unstarve/jobs/settings/target.h"
+#include "unstarve/pipeline/order/position.h"
 
 namespace unstarve {
 
@@ -43,9 +44,16 @@ struct Block {
 // `pipeline` with enough passes per epoch that `samples` fill a batch of every rank: it may exceed a small dataset.
 [[nodiscard]] PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples);
 
+// Where measurement `number` of the same data begins: with other samples than those before, which are in the page cache
+// by then. This is another epoch, or another position of the first one if all epochs have a similar order or if a
+// schedule gives them other sizes. `samples`: of the data.
+[[nodiscard]] EpochPosition start_of_measurement(const PipelineSpec& pipeline, std::uint64_t samples,
+                                                 std::uint32_t number);
+
 class Rig {
  public:
-  Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target);
+  Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,
+      std::uint32_t measurement = 0);
   ~Rig();
 
   // One training step with a fresh batch.

@@ -20,9 +20,10 @@ namespace {
 
 class LocalSubject final : public Subject {
  public:
-  LocalSubject(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target) {
+  LocalSubject(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,
+               std::uint32_t number) {
     const MemoryProbe probe;
-    rig_ = std::make_unique<Rig>(settings, dataset, target);
+    rig_ = std::make_unique<Rig>(settings, dataset, target, number);
     rig_->warm_up();
     const Block block = rig_->run(kShortestBlock, 1);
     first_.step_s = static_cast<double>(block.wall_ns) / 1e9 / static_cast<double>(block.steps);
@@ -59,15 +60,16 @@ class LocalSubject final : public Subject {
   std::vector<StepParts> steps_;
 };
 
-//   request                          answer
-//   {"settings": TEXT, "device": D}  {"memory_bytes": N, "step_s": S}      once, at first
-//   {"run": SECONDS, "steps": N}     the members of Block
-//   {"record": true}                 {}
-//   {"profile": true}                a Profile
-//   any                              {"error": MESSAGE}
+//   request                                       answer
+//   {"settings": TEXT, "device": D, "number": N}  {"memory_bytes": N, "step_s": S}      once, at first
+//   {"run": SECONDS, "steps": N}                  the members of Block
+//   {"record": true}                              {}
+//   {"profile": true}                             a Profile
+//   any                                           {"error": MESSAGE}
 class RemoteSubject final : public Subject {
  public:
-  RemoteSubject(const Settings& settings, const Target& target, const std::string& program, const HostFacts& facts)
+  RemoteSubject(const Settings& settings, const Target& target, const std::string& program, const HostFacts& facts,
+                std::uint32_t number)
       : settings_(settings) {
     Environment environment = facts.user;
     for (const auto& [name, value] : environment_for(settings.host, facts).variables) environment[name] = value;
@@ -78,7 +80,7 @@ class RemoteSubject final : public Subject {
                                          ChildStreams{requests.reading.get(), answers.writing.get()}, &environment);
       lines_ = std::make_unique<LinePipe>(std::move(answers.reading), std::move(requests.writing));
     }
-    const Json answer = ask({{"settings", to_yaml(settings)}, {"device", target.name}});
+    const Json answer = ask({{"settings", to_yaml(settings)}, {"device", target.name}, {"number", number}});
     first_ = {answer.at("memory_bytes").get<std::size_t>(), answer.at("step_s").get<double>()};
   }
 
@@ -128,7 +130,8 @@ class Server {
     if (request.contains("settings")) {
       const Settings settings = settings_from_yaml(request["settings"].get<std::string>(), "settings");
       require_loaded(settings.host, read_host_facts());
-      subject_ = measure_here(settings, open_sources(settings.pipeline), parse_target(request["device"]));
+      subject_ = measure_here(settings, open_sources(settings.pipeline), parse_target(request["device"]),
+                              request.at("number").get<std::uint32_t>());
       return {{"memory_bytes", subject_->first().memory_bytes}, {"step_s", subject_->first().step_s}};
     }
     if (!subject_) throw Error(ErrorKind::kArgument, "measure: found a request before the settings; expected settings");
@@ -153,13 +156,13 @@ class Server {
 }  // namespace
 
 std::unique_ptr<Subject> measure_here(const Settings& settings, const std::shared_ptr<const Dataset>& dataset,
-                                      const Target& target) {
-  return std::make_unique<LocalSubject>(settings, dataset, target);
+                                      const Target& target, std::uint32_t number) {
+  return std::make_unique<LocalSubject>(settings, dataset, target, number);
 }
 
 std::unique_ptr<Subject> measure_in_process(const Settings& settings, const Target& target, const std::string& program,
-                                            const HostFacts& facts) {
-  return std::make_unique<RemoteSubject>(settings, target, program, facts);
+                                            const HostFacts& facts, std::uint32_t number) {
+  return std::make_unique<RemoteSubject>(settings, target, program, facts, number);
 }
 
 int serve_measurements(int in, int out) {

@@ -35,13 +35,14 @@ class Subject {
   [[nodiscard]] virtual const FirstMeasurements& first() const = 0;
 };
 
-// In this process, whose host settings are not those of `settings`.
+// In this process, whose host settings are not those of `settings`. `number`: as in start_of_measurement().
 [[nodiscard]] std::unique_ptr<Subject> measure_here(const Settings& settings,
-                                                    const std::shared_ptr<const Dataset>& dataset,
-                                                    const Target& target);
+                                                    const std::shared_ptr<const Dataset>& dataset, const Target& target,
+                                                    std::uint32_t number = 0);
 // In another one, which opens the data of `settings`. `program`: path of the program.
 [[nodiscard]] std::unique_ptr<Subject> measure_in_process(const Settings& settings, const Target& target,
-                                                          const std::string& program, const HostFacts& facts);
+                                                          const std::string& program, const HostFacts& facts,
+                                                          std::uint32_t number = 0);
 
 // The other process: builds the settings that it reads from descriptor `in` and answers requests on `out` until `in` is
 // closed. Returns the exit code. The program runs it for the argument kMeasureCommand, which is not a command for

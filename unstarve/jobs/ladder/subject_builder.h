@@ -27,8 +27,8 @@ class SubjectBuilder {
   [[nodiscard]] static bool needs_process(const Settings& settings) { return settings.host != HostSettings(); }
   [[nodiscard]] std::unique_ptr<Subject> build(const Settings& settings, bool in_process) {
     const double begin = seconds_now();
-    std::unique_ptr<Subject> subject = in_process ? measure_in_process(settings, target_, program_, facts_)
-                                                  : measure_here(settings, dataset_, target_);
+    std::unique_ptr<Subject> subject = in_process ? measure_in_process(settings, target_, program_, facts_, ++built_)
+                                                  : measure_here(settings, dataset_, target_, ++built_);
     longest_s_ = std::max(longest_s_, seconds_now() - begin);
     return subject;
   }
@@ -47,6 +47,7 @@ class SubjectBuilder {
   std::string program_;
   HostFacts facts_;
   double longest_s_ = 0;
+  std::uint32_t built_ = 0;  // each begins with other samples
 };
 
 }  // namespace unstarve

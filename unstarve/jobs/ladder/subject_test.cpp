@@ -63,7 +63,8 @@ class Dialogue {
 
 TEST_CASE("a measuring process answers with blocks and the profile of the recorded steps") {
   Dialogue dialogue;
-  const auto first = dialogue.ask(json_text(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}}));
+  const auto first =
+      dialogue.ask(json_text(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}, {"number", 1}}));
   INFO(json_text(first));
   REQUIRE(first.at("step_s") > 0);
   CHECK(dialogue.ask(R"({"record": true})").empty());
@@ -83,8 +84,9 @@ TEST_CASE("a measuring process reports errors and continues") {
   const auto error = [&](const std::string& request) { return dialogue.ask(request).at("error").get<std::string>(); };
   CHECK_THAT(error(R"({"run": 1, "steps": 1})"), Catch::Contains("before the settings"));
   CHECK_THAT(error("not JSON"), Catch::Contains("parse error"));
-  CHECK_THAT(error(R"({"settings": "unstarve: 9", "device": "cpu"})"), Catch::Contains("version 9"));
-  const auto first = dialogue.ask(json_text(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}}));
+  CHECK_THAT(error(R"({"settings": "unstarve: 9", "device": "cpu", "number": 0})"), Catch::Contains("version 9"));
+  const auto first =
+      dialogue.ask(json_text(nlohmann::json{{"settings", to_yaml(settings())}, {"device", kDevice}, {"number", 1}}));
   CHECK(first.contains("step_s"));
   CHECK_THAT(error(R"({"sing": true})"), Catch::Contains("unknown request"));
   CHECK(dialogue.end() == 0);

@@ -20,6 +20,9 @@ SleepSource::SleepSource(SleepOptions options, Clock& clock)
     throw argument_error("sleep source: size {}; expected at least 1", options.size);
   }
   if (options.sleep_ns < 0 || options.straggle_ns < 0) throw argument_error("sleep source: negative sleep time");
+  if (options.once && options.images > kMostImagesOnce)
+    throw argument_error("sleep source: {} images with once=1; expected up to {}", options.images, kMostImagesOnce);
+  if (options.once) read_ = std::vector<std::atomic<bool>>(options.images);
   for (int label = 0; label < kClasses; ++label) classes_.push_back(std::to_string(label));
   pixels_.resize(plane() * kChannels + kVariants);
   Random random(0, 0, 0, 0);
@@ -31,7 +34,8 @@ std::uint64_t SleepSource::stored_bytes() const { return options_.images * plane
 void SleepSource::read(std::uint64_t id, RecordBuffer& record) const {
   const bool straggles = options_.straggle_every > 0 &&
                          Random(0, 0, id, 0).below(static_cast<std::uint32_t>(options_.straggle_every)) == 0;
-  clock_.sleep_until(clock_.now_ns() + (straggles ? options_.straggle_ns : options_.sleep_ns));
+  if (!options_.once || !read_[id].exchange(true))
+    clock_.sleep_until(clock_.now_ns() + (straggles ? options_.straggle_ns : options_.sleep_ns));
   record.values.resize(2);
   record.values[0] = {{},
                       {pixels_.data() + id % kVariants, options_.size, options_.size, options_.size, 1,
@@ -54,6 +58,7 @@ std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::strin
   options.straggle_every = given.take("straggle_every", 0, 0, 1'000'000);
   options.straggle_ns = static_cast<std::int64_t>(given.take("straggle_ms", 0, 0, 60'000)) * 1'000'000;
   options.images = given.take("images", options.images, 1, std::uint64_t{1} << 40);
+  options.once = given.take("once", 0, 0, 1) == 1;
   options.size = static_cast<int>(given.take("size", 32, 1, 8192));
   given.reject_unknown();
   return std::make_shared<SleepSource>(options);

@@ -6,7 +6,9 @@
 // Ownership: owns one image; the clock must outlive it.
 // Threads:   as Dataset; readers sleep concurrently.
 
+#include <atomic>
 #include <memory>
+#include <vector>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/storage/dataset/dataset.h"
@@ -22,11 +24,15 @@ struct SleepOptions {
   // On average one of `straggle_every` records, selected by a hash of its id, sleeps straggle_ns instead; 0: none.
   std::uint64_t straggle_every = 0;
   std::int64_t straggle_ns = 0;
+  bool once = false;  // only the first read of a record sleeps: later ones find it in the page cache
 };
+
+inline constexpr std::uint64_t kMostImagesOnce = std::uint64_t{1} << 24;
 
 class SleepSource final : public Dataset {
  public:
-  // Throws Error(kArgument) for 0 images, a size below 1 or a negative sleep time.
+  // Throws Error(kArgument) for 0 images, a size below 1, a negative sleep time, or more than kMostImagesOnce images
+  // with `once`.
   explicit SleepSource(SleepOptions options, Clock& clock = steady_clock());
 
   [[nodiscard]] std::string format() const override { return "sleep"; }
@@ -46,11 +52,12 @@ class SleepSource final : public Dataset {
   Clock& clock_;
   std::vector<Field> fields_;
   std::vector<std::string> classes_;
-  std::vector<std::uint8_t> pixels_;  // record `id` begins at id % 256: neighbours differ
+  mutable std::vector<std::atomic<bool>> read_;  // by id, with `once`
+  std::vector<std::uint8_t> pixels_;             // record `id` begins at id % 256: neighbours differ
 };
 
 // "sleep:ms=5,images=100,size=32"; "us" for microseconds instead of "ms"; "straggle_every=100,straggle_ms=500" adds
-// stragglers.
+// stragglers; with "once=1" only the first read of a record sleeps.
 [[nodiscard]] bool recognises_sleep(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_sleep(const Source& source, const std::string& split);
 

@@ -42,6 +42,18 @@ TEST_CASE("every read sleeps once for the given time") {
   CHECK(record.values[1].integer == 9);
 }
 
+TEST_CASE("with once=1 only the first read of a record sleeps") {
+  RecordingClock clock;
+  SleepOptions options{5'000'000, 10, 8};
+  options.once = true;
+  const SleepSource source(options, clock);
+  RecordBuffer record;
+  for (const std::uint64_t id : {3, 9, 3, 9, 3}) source.read(id, record);
+  CHECK(clock.sleeps() == 2);
+  CHECK(open_dataset("sleep:images=7,once=1")->size() == 7);
+  CHECK_THROWS_AS(open_dataset("sleep:images=16777217,once=1"), Error);
+}
+
 TEST_CASE("stragglers are the same records every time, in about the requested number") {
   RecordingClock clock;
   SleepOptions options{1000, 2000, 8};
