@@ -229,16 +229,22 @@ class BenchRun {
     if (progress_) progress_(what, begin_s_ > 0 ? std::min(elapsed() / seconds_, 0.99) : 0);
   }
 
+  // The rig has start 0.
+  [[nodiscard]] EpochPosition next_start() {
+    return start_of_measurement(options_.settings.pipeline, dataset_->size(), ++measurements_);
+  }
+
   // Measures every part alone, then all together.
   void run_round(double slice) {
     ++result_.rounds;
     BenchRounds& rates = result_.rates;
     const PipelineSpec& pipeline = options_.settings.pipeline;
-    measure_part("storage alone", rates.storage,
-                 [&] { return storage_rate(*dataset_, rig_->loader(), slice * kStorageShare).samples_per_s; });
+    measure_part("storage alone", rates.storage, [&] {
+      return storage_rate(*dataset_, rig_->loader(), slice * kStorageShare, 1, next_start()).samples_per_s;
+    });
     measure_part("loader alone", rates.loader, [&] {
       const CpuSplit::LoaderScope cpus(rig_->cpu_split());
-      LoaderRate alone = loader_rate(pipeline, dataset_, rig_->device(), slice * kLoaderShare);
+      LoaderRate alone = loader_rate(pipeline, dataset_, rig_->device(), slice * kLoaderShare, next_start());
       joint_.cores.push_back(alone.cores_busy);
       figures().stages = std::move(alone.stages);
       return alone.samples_per_s;
@@ -302,7 +308,8 @@ class BenchRun {
   CoreUsers core_users_;
   std::optional<Rig> rig_;
   std::optional<CopyMeter> copies_;
-  double begin_s_ = 0;  // of the warm-up; 0: before it
+  double begin_s_ = 0;              // of the warm-up; 0: before it
+  std::uint32_t measurements_ = 0;  // of storage and loader: each begins with other samples
   BenchResult result_;
   JointRuns joint_;
 };

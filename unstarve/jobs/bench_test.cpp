@@ -1,6 +1,7 @@
 #include "unstarve/jobs/bench.h"
 #include "unstarve/core/json.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
@@ -28,6 +29,22 @@ TEST_CASE("bench detects an accelerator that waits for data") {
   const auto json = parse_json(to_json(result));
   for (const char* key : {"loader", "copy", "network", "together", "overlap", "utilisation", "verdict", "data_wait"})
     CHECK(json.contains(key));
+}
+
+TEST_CASE("rounds of bench read samples that are not in the page cache") {
+  const char* const cold = "sleep:ms=2,images=100000,size=32,once=1";
+  BenchOptions bench;
+  bench.target = parse_target("emulated:h100-resnet50");
+  bench.settings = default_settings({cold, ""}, *open_dataset(cold), {"", bench.target.name});
+  bench.settings.pipeline.execution.threads = 1;
+  set_batch(bench.settings, 32);
+  bench.seconds = 3;
+  const BenchResult result = run_bench(bench);
+  for (const std::vector<double>& rates : {result.rates.storage, result.rates.loader}) {
+    REQUIRE(rates.size() == 3);
+    CHECK(*std::ranges::max_element(rates) < 1000);  // 500 with sleeps of 2 ms
+  }
+  CHECK(result.verdict.bottleneck != Bottleneck::kContention);
 }
 
 TEST_CASE("a batch size that nobody requested is reduced if its steps are too slow") {

@@ -74,7 +74,7 @@ class ImageSource final : public CapacitySource {
     const int reads = dataset_->reads_in_flight();
     result.cached = reads == 0;  // before reading
     if (progress) progress("loader alone", 0.01);
-    LoaderRate alone = loader_rate(spec_, dataset_, *device_, seconds * kLoaderTime / both, epoch_++);
+    LoaderRate alone = loader_rate(spec_, dataset_, *device_, seconds * kLoaderTime / both, {.epoch = epoch_++});
     result.figures.loader = alone.samples_per_s;
     result.figures.loader_cores = std::min(alone.cores_busy, static_cast<double>(cores_));
     result.figures.delayed_cores = alone.cores_delayed;
@@ -85,7 +85,7 @@ class ImageSource final : public CapacitySource {
     batch_memory_ = batch_bytes(loader.plan());
     result.storage_threads = std::max({cores_, reads, spec_.execution.threads, spec_.execution.read_ahead});
     const StorageRate storage =
-        storage_rate(*dataset_, loader, seconds * kStorageTime / both, result.storage_threads, epoch_++);
+        storage_rate(*dataset_, loader, seconds * kStorageTime / both, result.storage_threads, {.epoch = epoch_++});
     result.storage = storage.samples_per_s;
     result.storage_bytes_per_s = storage.bytes_per_s;
   }

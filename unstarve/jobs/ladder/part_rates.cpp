@@ -59,6 +59,7 @@ struct ReadCounts {
 struct ReadShare {
   std::uint64_t first = 0, stride = 1;
   std::uint32_t epoch = 0;
+  std::uint64_t skipped = 0;  // of the first epoch
   std::int64_t deadline = 0;
 };
 
@@ -67,7 +68,8 @@ void read_records(const Dataset& dataset, const Order& order, const ReadShare& s
   RecordBuffer record;
   for (std::uint32_t epoch = share.epoch;; ++epoch) {
     const Order::Epoch ids = order.epoch(epoch);
-    for (std::uint64_t position = share.first; position < order.batches_per_epoch(); position += share.stride) {
+    const std::uint64_t first = share.first + (epoch == share.epoch ? share.skipped : 0);
+    for (std::uint64_t position = first; position < order.batches_per_epoch(); position += share.stride) {
       try {
         dataset.read(ids.id(position, 0), record);
         counts.samples.fetch_add(1, std::memory_order_relaxed);
@@ -92,8 +94,9 @@ std::int64_t process_cpu_ns() {
 }
 
 StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double seconds, int threads,
-                         std::uint32_t epoch) {
+                         const EpochPosition& begin) {
   const Order order(loader.plan().spec.order, {1, LastBatch::kKeep}, OrderBasis{loader.resources().samples, {}});
+  const std::uint64_t skipped = begin.offset / order.world();
   ReadCounts counts;
   std::exception_ptr failure;
   std::atomic<bool> failed{false};
@@ -104,13 +107,13 @@ StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double se
     for (std::uint64_t i = 1; i < stride; ++i) {
       readers.emplace_back([&, i] {
         try {
-          read_records(dataset, order, {i, stride, epoch, deadline}, counts);
+          read_records(dataset, order, {i, stride, begin.epoch, skipped, deadline}, counts);
         } catch (...) {
           if (!failed.exchange(true)) failure = std::current_exception();
         }
       });
     }
-    read_records(dataset, order, {0, stride, epoch, deadline}, counts);
+    read_records(dataset, order, {0, stride, begin.epoch, skipped, deadline}, counts);
   }
   if (failure) std::rethrow_exception(failure);
   const std::int64_t wall = steady_clock().now_ns() - start;
@@ -118,16 +121,15 @@ StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double se
 }
 
 LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset, Device& device,
-                       double seconds, std::uint32_t epoch) {
-  Loader loader(with_full_batches(spec, dataset->size()), dataset, device,
-                {.start = {.epoch = epoch}, .check_data = false});
-  const double begin = seconds_now();
-  for (int i = 0; i <= spec.execution.prefetch && (i == 0 || seconds_now() - begin < kFillShare * seconds); ++i)
+                       double seconds, const EpochPosition& begin) {
+  Loader loader(with_full_batches(spec, dataset->size()), dataset, device, {.start = begin, .check_data = false});
+  const double begin_s = seconds_now();
+  for (int i = 0; i <= spec.execution.prefetch && (i == 0 || seconds_now() - begin_s < kFillShare * seconds); ++i)
     (void)loader.next();
   std::int64_t samples = 0;
   const std::int64_t delay = loader.profile().run_delay_ns;
   const std::int64_t start = steady_clock().now_ns(), cpu = process_cpu_ns();
-  const std::int64_t deadline = end_after(std::max(0.0, begin + seconds - seconds_now()));
+  const std::int64_t deadline = end_after(std::max(0.0, begin_s + seconds - seconds_now()));
   do {
     const auto batch = loader.next();
     if (!batch) break;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "unstarve/core/profile.h"
+#include "unstarve/pipeline/order/position.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
@@ -21,10 +22,10 @@ struct StorageRate {
   double bytes_per_s = 0;  // of records
 };
 // Reads records in epoch order for `seconds` with `threads` threads, without decoding. Unreadable records are skipped:
-// the error policy of the loader handles them. `loader`: of the same dataset; defines the order. `epoch`: the first
-// one; measurements of different epochs read different samples first, which are not in the page cache yet.
+// the error policy of the loader handles them. `loader`: of the same dataset; defines the order. `begin`: as
+// start_of_measurement() (rig.h), so that the samples are not in the page cache yet.
 [[nodiscard]] StorageRate storage_rate(const Dataset& dataset, const Loader& loader, double seconds, int threads = 1,
-                                       std::uint32_t epoch = 0);
+                                       const EpochPosition& begin = {});
 
 struct LoaderRate {
   double samples_per_s = 0;
@@ -32,10 +33,10 @@ struct LoaderRate {
   double cores_delayed = 0;  // that its threads were ready to use, but did not get; 0: not reported
   std::vector<StageProfile> stages;
 };
-// A loader whose batches are released on receipt. Takes `seconds`, but at least two batches, of which
-// the second one is measured.
+// A loader whose batches are released on receipt, and which begins at `begin`. Takes `seconds`, but at least two
+// batches, of which the second one is measured.
 [[nodiscard]] LoaderRate loader_rate(const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
-                                     Device& device, double seconds, std::uint32_t epoch = 0);
+                                     Device& device, double seconds, const EpochPosition& begin = {});
 
 // CPU time of this process so far.
 [[nodiscard]] std::int64_t process_cpu_ns();
