@@ -187,6 +187,7 @@ int parse(int argc, char** argv, const Use& use) {
     if (help) {
       print_output(*help);
       return kDone;
+      throw_output_error();
     }
     for (Binding& binding : bindings) {
       if (!binding.app->parsed()) continue;
@@ -194,7 +195,9 @@ int parse(int argc, char** argv, const Use& use) {
       for (const auto& [name, option] : binding.given)
         if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
       const std::vector<std::string>& words = binding.several.empty() ? rest : binding.several;
-      return use(*binding.command, Arguments(std::move(given), words), command_line);
+      const int code = use(*binding.command, Arguments(std::move(given), words), command_line);
+      throw_output_error();
+      return code;
     }
     return kWrongUsage;
   } catch (const Interrupted& error) {
@@ -224,6 +227,10 @@ int run_program(int argc, char** argv, Start start) {
   std::signal(SIGTERM, interrupted);
   // Exceeding a file size limit and writing to a closed pipe become errors of the write.
   std::signal(SIGXFSZ, SIG_IGN);
+  // A file that is opened later must not become a standard stream that was closed. Writing to the null device fails if
+  // it was opened for reading, as it does to a closed stream.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) (void)!::open("/dev/null", O_RDONLY);
   std::signal(SIGPIPE, SIG_IGN);
   if (argc == 2 && std::string_view(argv[1]) == kMeasureCommand) {
     const int answers = own_output();

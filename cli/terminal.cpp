@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "unstarve/core/clock.h"
@@ -24,6 +25,7 @@ constexpr std::int64_t kRedrawNs = 100'000'000;
 constexpr int kBarColumns = 30, kLeastBarColumns = 10;
 
 bool output_closed = false;
+std::optional<Error> output_error;  // the first one of print_output()
 
 int columns_of(int descriptor, int fallback) {
   winsize size{};
@@ -102,11 +104,15 @@ Notices::~Notices() {
 }
 
 void print_output(const std::string& text) {
+  if (output_closed || output_error) return;
   errno = 0;
-  if (output_closed || (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0))
-    return;
-  if (errno != EPIPE) throw io_error("writing", "standard output", errno);
-  output_closed = true;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  output_closed = errno == EPIPE;
+  if (!output_closed) output_error = io_error("writing", "standard output", errno);
+}
+
+void throw_output_error() {
+  if (output_error) throw *output_error;
 }
 
 bool output_is_closed() { return output_closed; }

@@ -57,9 +57,12 @@ class Notices {
   std::set<std::string> kinds_;  // of which one has been shown
 };
 
-// Prints text to standard output and flushes it. If its reader has gone, the text is dropped, see output_is_closed().
-// Throws Error(kIo) otherwise, for example for a full disk.
+// Prints text to standard output and flushes it. After an error, the text is dropped: see output_is_closed() if its
+// reader has gone, throw_output_error() otherwise. The command then completes the files that it writes.
 void print_output(const std::string& text);
+
+// Throws the error of print_output() that was not a reader that has gone, for example Error(kIo) for a full disk.
+void throw_output_error();
 
 // Whether the reader of standard output has gone, as after `unstarve ... | head -1`. The program then completes the
 // files that it writes, and ends by SIGPIPE without a message, as git and grep do.

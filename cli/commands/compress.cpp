@@ -28,8 +28,8 @@ int run_compress_command(const Arguments& arguments, const std::string& command_
   options.pairs = static_cast<int>(arguments.integer("--pairs", options.pairs, 6, 1000));
   const CompressResult result = with_progress_and_signals(
       [&](const Progress& progress, const std::stop_token& stop) { return run_compress(options, progress, stop); });
-  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   print_result(arguments, result);
+  if (arguments.has("--report")) write_report(report_of(result, command_line), arguments.text("--report"));
   return kDone;
 }
 

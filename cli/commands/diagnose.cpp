@@ -13,8 +13,8 @@ namespace {
 
 template <class Diagnosis>
 void write(const Diagnosis& diagnosis, const Arguments& arguments) {
-  if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(diagnosis) + "\n");
   print_result(arguments, diagnosis);
+  if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), to_json(diagnosis) + "\n");
 }
 
 void diagnose_one(const Arguments& arguments, const std::string& command_line) {

@@ -65,7 +65,7 @@ int run_tune_command(const Arguments& arguments, const std::string& command_line
   std::vector<TuneResult> results{with_progress([&](const Progress& progress) { return run_tune(options, progress); })};
   describe_noise(results, command_line, options.minutes);
   const TuneResult& result = results[0];
-  // Print the table first: if a file cannot be written, the measurements are not lost.
+  // If a file cannot be written, or the table not printed, the measurements are not lost.
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
   if (arguments.has("--out")) write_file_atomically(arguments.text("--out"), winner_yaml(result, command_line));
   write_measurement_files(
