@@ -37,8 +37,7 @@ void diagnose_several(const Arguments& arguments, const std::string& command_lin
 }
 
 int run_diagnose_command(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--out"});
-  check_measurement_files(arguments);
+  check_measurement_files(arguments, {"--out"});
   if (arguments.rest().size() == 1)
     diagnose_one(arguments, command_line);
   else

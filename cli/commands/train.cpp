@@ -38,6 +38,7 @@ OnError policy_of(const std::string& name) {
 
 // Without --checkpoint-dir, a run that continues writes to the resumed folder; with a file and --out, only to --out.
 CheckpointTargets targets_from(const Arguments& arguments) {
+  check_output_folder(arguments, "--checkpoint-dir");
   CheckpointTargets targets{arguments.text("--checkpoint-dir"), arguments.text("--out"),
                             static_cast<int>(arguments.integer("--keep-checkpoints", 2, 1, 1'000'000))};
   const std::filesystem::path resume = arguments.text("--resume");
@@ -51,7 +52,7 @@ CheckpointTargets targets_from(const Arguments& arguments) {
   };
   require("--checkpoint-every", targets.any());
   require("--keep-checkpoints", !targets.folder.empty());
-  check_output_folder(arguments.has("--checkpoint-dir") ? "--checkpoint-dir" : "--resume", targets.folder);
+  if (!arguments.has("--checkpoint-dir")) check_output_folder("--resume", targets.folder);
   return targets;
 }
 
@@ -124,7 +125,7 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
   DawnbenchAuthor author;
   ConfigurationFaults faults;
   faults.collect([&] { check_outputs(arguments, {"--report", "--trace", "--out", "--quarantine", "--dawnbench"}); });
-  faults.collect([&] { check_output_folder("--tensorboard", arguments.text("--tensorboard")); });
+  faults.collect([&] { check_output_folder(arguments, "--tensorboard"); });
   faults.collect([&] { author = author_from(arguments); });
   faults.collect([&] { options.checkpoints = targets_from(arguments); });
   options.settings = trainer_settings_from(arguments, faults);

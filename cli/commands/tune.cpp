@@ -47,8 +47,7 @@ std::vector<std::string> tried_from(const Arguments& arguments) {
 }
 
 int run_tune_command(const Arguments& arguments, const std::string& command_line) {
-  check_outputs(arguments, {"--out"});
-  check_measurement_files(arguments);
+  check_measurement_files(arguments, {"--out"});
   TuneOptions options;
   options.settings = settings_from(arguments);
   options.device = device_from(arguments, options.settings);

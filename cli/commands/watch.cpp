@@ -16,12 +16,6 @@ namespace {
 
 constexpr int kOursFailed = 125;  // as env, nohup and timeout do
 
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  if (error) throw io_error("create the folder", folder.string(), error.value());
-}
-
 WatchOptions options_of(const Arguments& arguments) {
   WatchOptions options;
   options.command = arguments.rest();
@@ -42,6 +36,7 @@ WatchOptions options_of(const Arguments& arguments) {
     throw Error(ErrorKind::kArgument,
                 "watch --confirm: found --pid; expected -- COMMAND, because --confirm pauses its processes");
   check_outputs(arguments, {"--out", "--report", "--trace"});
+  check_output_folder(arguments, "--tensorboard");
   make_folder(arguments.text("--tensorboard"));
   return options;
 }

@@ -84,13 +84,15 @@ void check_output(const Arguments& arguments, const std::string& option, const s
 
 }  // namespace
 
-void check_outputs(const Arguments& arguments, std::initializer_list<const char*> options) {
+void check_outputs(const Arguments& arguments, const std::vector<const char*>& options) {
   OutputFiles seen;
   ConfigurationFaults faults;
   for (const char* const option : options) {
-    const std::filesystem::path named = arguments.text(option);
-    if (named.empty()) continue;
+    if (!arguments.has(option)) continue;
     faults.collect([&] {
+      const std::filesystem::path named = arguments.text(option);
+      if (named.empty())
+        throw Error(ErrorKind::kArgument, fmt::format("{}: found an empty name; expected a file", option));
       if (std::string_view(option) != "--dawnbench") return check_output(arguments, option, named, seen);
       for (const std::filesystem::path& file : dawnbench_files(named)) check_output(arguments, option, file, seen);
     });
@@ -107,9 +109,22 @@ void check_output_folder(const std::string& option, const std::filesystem::path&
   if (error != 0) throw io_error(option + ": write to folder", folder.string(), error);
 }
 
-void check_measurement_files(const Arguments& arguments) {
-  check_outputs(arguments, {"--report", "--trace"});
-  check_output_folder("--tensorboard", arguments.text("--tensorboard"));
+void check_output_folder(const Arguments& arguments, const char* option, const char* fallback) {
+  if (arguments.has(option) && arguments.text(option).empty())
+    throw Error(ErrorKind::kArgument, fmt::format("{}: found an empty name; expected a folder", option));
+  check_output_folder(option, arguments.text(option, fallback));
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  if (error) throw io_error("create the folder", folder.string(), error.value());
+}
+
+void check_measurement_files(const Arguments& arguments, std::vector<const char*> more) {
+  more.insert(more.end(), {"--report", "--trace"});
+  check_outputs(arguments, more);
+  check_output_folder(arguments, "--tensorboard");
 }
 
 void write_measurement_files(const Arguments& arguments, const Recording& recording, Report report) {
