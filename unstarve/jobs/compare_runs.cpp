@@ -16,6 +16,7 @@
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/jobs/ladder/block_comparison.h"
 #include "unstarve/observe/block_bootstrap.h"
 #include "unstarve/observe/format.h"
 #include "unstarve/observe/html.h"
@@ -234,8 +235,12 @@ RunComparison compare_benches(const Json& before, const Json& after, RunComparis
   const auto compared = [&](const char* name) {
     const std::vector<double> old_rates = rounds_in(before, name, comparison.before),
                               new_rates = rounds_in(after, name, comparison.after);
-    return ComparedPart{
-        name, "samples/s", median(old_rates), median(new_rates), true, ratio_of_rounds(new_rates, old_rates)};
+    return ComparedPart{name,
+                        "samples/s",
+                        geometric_mean(old_rates),
+                        geometric_mean(new_rates),
+                        true,
+                        ratio_of_rounds(new_rates, old_rates)};
   };
   comparison.whole = compared("together");
   comparison.before_steps = steps_of_bench(before, comparison.before);

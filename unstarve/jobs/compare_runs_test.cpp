@@ -173,6 +173,16 @@ TEST_CASE("results of bench") {
 }
 
 TEST_CASE("steps of bench are recorded side by side, with their parts") {
+TEST_CASE("the rates of a part have the ratio that is shown next to them") {
+  Json before = bench_result(2000, 600), after = bench_result(1800, 560);
+  before["rounds_of"]["together"] = {100, 400, 410};
+  after["rounds_of"]["together"] = {300, 310, 900};
+  const RunComparison comparison = compare_runs(before, after, "a", "b");
+  std::vector<ComparedPart> parts = comparison.parts;
+  parts.push_back(comparison.whole);
+  for (const ComparedPart& part : parts) CHECK(part.after / part.before == Approx(part.ratio.ratio));
+}
+
   Json with_steps = bench_result(2000, 600);
   with_steps["steps"] = {
       {"begin_s", {1.0, 1.5}}, {"wait_ms", {100, 0}}, {"copy_ms", {0, 10}}, {"compute_ms", {600, 200}}};

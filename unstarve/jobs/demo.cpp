@@ -24,7 +24,7 @@ constexpr int kFeedBatch = 64;
 // Shares of the progress bar for generating both datasets, and for these and the comparison.
 constexpr double kMakingShare = 0.05, kCompareShare = 0.4;
 // Length of a block of the comparison per minute of tuning, within limits.
-constexpr double kBlockPerMinute = 0.5, kShortestBlock = 0.1, kLongestBlock = 3;
+constexpr double kBlockPerMinute = 0.5, kShortestPeerBlock = 0.1, kLongestPeerBlock = 3;
 
 // `data`, or the folder of a generated dataset if it is empty.
 std::string existing_or_generated(const std::string& data, const SynthOptions& options,
@@ -72,7 +72,7 @@ DemoResult run_demo(const DemoOptions& options, const Progress& progress) {
   const TuneOptions train = tune(thumbnails, options.device);
   TuneOptions feed = tune(photographs, options.accelerator);
   feed.settings.pipeline.batch.size = std::min(feed.settings.pipeline.batch.size, kFeedBatch);
-  const double block = std::clamp(kBlockPerMinute * options.minutes, kShortestBlock, kLongestBlock);
+  const double block = std::clamp(kBlockPerMinute * options.minutes, kShortestPeerBlock, kLongestPeerBlock);
   result.comparison = run_comparison(photographs, block, part(kMakingShare, kCompareShare));
   if (const std::string reason = why_no_training(); reason.empty()) {
     run(thumbnails, train, part(kCompareShare, middle));

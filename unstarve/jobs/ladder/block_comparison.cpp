@@ -7,15 +7,12 @@
 #include "unstarve/observe/block_bootstrap.h"
 
 namespace unstarve {
-namespace {
 
 double geometric_mean(const std::vector<double>& rates) {
   double logs = 0;
   for (const double rate : rates) logs += std::log(rate);
   return rates.empty() ? 0 : std::exp(logs / static_cast<double>(rates.size()));
 }
-
-}  // namespace
 
 std::string BlockComparison::with_drift(std::string reason) const {
   if (!pairs_drift(b, a)) return reason;

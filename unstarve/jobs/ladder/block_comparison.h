@@ -19,6 +19,9 @@ namespace unstarve {
 
 inline constexpr int kMostBlockPairs = 10;
 
+// 0 without rates. Precondition: they are positive.
+[[nodiscard]] double geometric_mean(const std::vector<double>& rates);
+
 struct ComparisonPlan {
   double seconds = 0;                // for all pairs
   int least_pairs = 0;               // in any case, also if they take longer
