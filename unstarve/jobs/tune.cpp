@@ -82,14 +82,18 @@ CurveSection idle_section(const TuneResult& result) {
 
 }  // namespace
 
-KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned) {
-  const auto any = [&](const auto& matches) { return std::ranges::any_of(ledger.entries, matches); };
-  const bool any_kept = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kKept; });
-  if (tuned) return any_kept ? KeptSteps::kFaster : KeptSteps::kFewerFaster;
+KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults) {
+  const auto any = [&](bool by_accuracy, Verdict verdict) {
+    return std::ranges::any_of(ledger.entries, [&](const LedgerEntry& entry) {
+      return entry.by_accuracy == by_accuracy && entry.verdict == verdict;
+    });
+  };
+  const bool any_kept = any(false, Verdict::kKept);
+  if (judge(over_defaults) == Verdict::kKept) return any_kept ? KeptSteps::kFaster : KeptSteps::kFewerFaster;
+  if (any(true, Verdict::kKept)) return KeptSteps::kByAccuracy;
   if (over_defaults.pairs > 0) return any_kept ? KeptSteps::kNotFaster : KeptSteps::kFewerNotFaster;
   if (any_kept) return KeptSteps::kInDefaults;
-  const bool measured_any = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kReverted; });
-  const bool left_out = any([](const LedgerEntry& entry) { return entry.verdict == Verdict::kUndecided; });
+  const bool measured_any = any(false, Verdict::kReverted), left_out = any(false, Verdict::kUndecided);
   return left_out && !measured_any ? KeptSteps::kNotMeasured : KeptSteps::kNone;
 }
 
@@ -103,9 +107,15 @@ std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over
                                                   : "");
   const bool fewer = kept == KeptSteps::kFewerFaster || kept == KeptSteps::kFewerNotFaster;
   const std::string compared =
-      fewer ? "no step was kept; the defaults without the slower steps reach " : "the kept steps reach ";
+      fewer ? "no step was faster; the defaults without the slower steps reach " : "the kept steps reach ";
   if (kept == KeptSteps::kFaster || kept == KeptSteps::kFewerFaster)
     return compared + text(over_defaults) + " times the defaults and " + base;
+  if (kept == KeptSteps::kByAccuracy) {
+    const std::string others = over_defaults.pairs > 0 ? ", without the other steps, which reach " +
+                                                             text(over_defaults) + " times the defaults"
+                                                       : "";
+    return "the defaults with the steps kept for their time to accuracy reach " + base + others;
+  }
   const bool equal = over_defaults.low >= 1 - kEqual && over_defaults.high <= 1 + kEqual;
   const bool decided = over_defaults.pairs == 0 || equal || over_defaults.high < 1;
   const std::string stay =
@@ -209,9 +219,8 @@ TuneResult run_tune(const TuneOptions& options, const Progress& progress) {
   result.after = std::move(tuned.after);
   result.spans = std::move(tuned.spans);
   result.times_needed = tuned.seconds_needed / ladder.seconds;
-  result.verdict =
-      verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults, tuned.tuned)) +
-      kept_by_accuracy(result.ledger) + largest_part(result.after);
+  result.verdict = verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults)) +
+                   kept_by_accuracy(result.ledger) + largest_part(result.after);
   if (tuned.reduced_to > 0)
     result.verdict +=
         fmt::format("; measured with {} sample{} per step instead of {}, which are too slow for --minutes",

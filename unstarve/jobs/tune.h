@@ -50,8 +50,18 @@ struct TuneResult {
 
 // Whether steps were kept, and how they compare with the defaults. kNotMeasured: none fitted into the time. kFewer...:
 // none was kept; the defaults without the steps that made the plain settings slower were compared with the defaults.
-enum class KeptSteps { kNone, kNotMeasured, kInDefaults, kNotFaster, kFaster, kFewerNotFaster, kFewerFaster };
-[[nodiscard]] KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults, bool tuned);
+// kByAccuracy: steps were kept for their time to an accuracy, and the others are not faster.
+enum class KeptSteps {
+  kNone,
+  kNotMeasured,
+  kInDefaults,
+  kNotFaster,
+  kFaster,
+  kFewerNotFaster,
+  kFewerFaster,
+  kByAccuracy
+};
+[[nodiscard]] KeptSteps kept_steps(const Ledger& ledger, const RatioInterval& over_defaults);
 // One sentence with both ratios. "defaults are best" requires that the plain settings are not faster, and that
 // the comparison with other settings is decided.
 [[nodiscard]] std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over_defaults,

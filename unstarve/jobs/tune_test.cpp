@@ -66,9 +66,9 @@ TEST_CASE("the verdict recommends the defaults unless the kept steps are faster"
              Catch::StartsWith("the defaults stay: the kept steps reach 1.01") && Catch::Contains("longer --minutes"));
   CHECK_THAT(
       verdict_of(base, {1.01, 0.9, 1.1, 8}, KeptSteps::kFewerNotFaster),
-      Catch::StartsWith("the defaults stay: no step was kept; the defaults without the slower steps reach 1.01"));
+      Catch::StartsWith("the defaults stay: no step was faster; the defaults without the slower steps reach 1.01"));
   CHECK_THAT(verdict_of(base, {1.2, 1.1, 1.3, 8}, KeptSteps::kFewerFaster),
-             Catch::StartsWith("no step was kept; the defaults without the slower steps reach 1.20"));
+             Catch::StartsWith("no step was faster; the defaults without the slower steps reach 1.20"));
   CHECK_THAT(verdict_of(base, {1, 0.998, 1.002, 8}, KeptSteps::kNotFaster), !Catch::Contains("--minutes"));
   CHECK_THAT(verdict_of(base, {}, KeptSteps::kNotMeasured),
              Catch::StartsWith("the defaults stay: no step was measured, because --minutes is too short"));
@@ -106,6 +106,14 @@ TuneResult made_up(Random& random) {
     result.ledger.entries.push_back(entry);
   }
   if (any_compared && random.below(3) > 0) result.over_defaults = interval();
+  for (std::uint32_t i = random.below(3); i > 0; --i) {  // of --try
+    entry = {};
+    entry.name = "tried step " + std::to_string(i);
+    entry.by_accuracy = true;
+    entry.ratio = random.below(4) == 0 ? RatioInterval{} : interval();
+    entry.verdict = judge(entry.ratio);
+    result.ledger.entries.push_back(entry);
+  }
   result.total = interval();
   entry = {};
   entry.name = "final";
@@ -113,9 +121,7 @@ TuneResult made_up(Random& random) {
   entry.ratio = result.total;
   entry.samples_per_s = result.ledger.entries[0].samples_per_s * result.total.ratio;
   result.ledger.entries.push_back(entry);
-  const bool tuned = result.over_defaults.pairs > 0 && judge(result.over_defaults) == Verdict::kKept;
-  result.verdict =
-      verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults, tuned));
+  result.verdict = verdict_of(result.total, result.over_defaults, kept_steps(result.ledger, result.over_defaults));
   return result;
 }
 
@@ -127,12 +133,22 @@ TEST_CASE("verdict, table, JSON and report of any ledger agree") {
     const TuneResult& result = results[0];
     INFO(to_text(result, 200));
     const auto& entries = result.ledger.entries;
-    const bool kept = std::ranges::any_of(entries, [](const auto& e) { return e.verdict == Verdict::kKept; });
+    const auto kept_by = [&](bool accuracy) {
+      return std::ranges::any_of(
+          entries, [&](const auto& e) { return e.by_accuracy == accuracy && e.verdict == Verdict::kKept; });
+    };
+    const bool by_accuracy = kept_by(true);
     const auto says = [&](const char* text) { return result.verdict.find(text) != std::string::npos; };
     const bool best = result.verdict.starts_with("defaults are best");
     const bool stay = result.verdict.starts_with("the defaults stay");
-    CHECK((says("no step was kept") || says("no step was measured")) == !kept);
-    CHECK((best || stay) == (result.over_defaults.pairs == 0 || result.over_defaults.low <= 1));
+    const bool not_faster = result.over_defaults.pairs == 0 || result.over_defaults.low <= 1;
+    CHECK((says("no step was kept") || says("no step was measured") || says("no step was faster")) ==
+          (!kept_by(false) && !(not_faster && by_accuracy)));
+    CHECK_FALSE((says("no step was kept") && by_accuracy));
+    CHECK((best || stay) == (not_faster && !by_accuracy));
+    CHECK(says("kept for their time to accuracy") == (not_faster && by_accuracy));
+    CHECK_FALSE(says("[0.00, 0.00]"));
+    CHECK(says(" times the defaults") == (result.over_defaults.pairs > 0));
     const bool below_base = result.total.high < 1;
     CHECK_FALSE((best && below_base));
     CHECK(says("which are faster") == below_base);
@@ -140,9 +156,10 @@ TEST_CASE("verdict, table, JSON and report of any ledger agree") {
     const auto open = [](const RatioInterval& r) {
       return r.pairs > 0 && r.low <= 1 && r.high >= 1 && r.high > 1.1 * r.low;
     };
-    const bool left_out = std::ranges::any_of(entries, [](const auto& e) { return e.verdict == Verdict::kUndecided; });
-    const bool any_open =
-        std::ranges::any_of(entries, [&](const auto& e) { return e.verdict != Verdict::kFinal && open(e.ratio); });
+    const bool left_out =
+        std::ranges::any_of(entries, [](const auto& e) { return !e.by_accuracy && e.verdict == Verdict::kUndecided; });
+    const bool any_open = std::ranges::any_of(
+        entries, [&](const auto& e) { return !e.by_accuracy && e.verdict != Verdict::kFinal && open(e.ratio); });
     CHECK(result.noise.empty() == !(any_open || left_out || open(result.total) || open(result.over_defaults)));
     const auto noted = [&](const char* text) { return result.noise.find(text) != std::string::npos; };
     CHECK(noted("the comparison with the plain settings") == open(result.total));
