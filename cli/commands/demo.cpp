@@ -8,6 +8,8 @@
 namespace unstarve::cli {
 namespace {
 
+constexpr const char* kFolder = "unstarve-demo";
+
 int run_demo_command(const Arguments& arguments, const std::string& command_line) {
   DemoOptions options;
   options.thumbnails = arguments.text("--thumbnails");
@@ -15,14 +17,17 @@ int run_demo_command(const Arguments& arguments, const std::string& command_line
   options.device = arguments.text("--device", options.device);
   options.accelerator = arguments.text("--accelerator", options.accelerator);
   options.minutes = arguments.number("--minutes", options.minutes, 0.02, 10000);
-  options.folder = arguments.text("--folder", "unstarve-demo");
+  options.folder = arguments.text("--folder", kFolder);
+  check_output_folder(arguments, "--folder", kFolder);
+  make_folder(options.folder);
+  check_outputs(arguments, {"--report"});
   DemoResult result = with_progress([&](const Progress& progress) { return run_demo(options, progress); });
   describe_noise(result.ladders, command_line, options.minutes);
   print_result(arguments.has("--json") ? to_json(result) + "\n" : to_text(result, terminal_width()));
-  const std::filesystem::path report = arguments.text("--report", (options.folder / "report.html").string());
-  write_report(report_of(result, command_line), report);
   const std::filesystem::path yaml = options.folder / "tuned.yaml";
   write_file_atomically(yaml, winner_yaml(result.ladders[0], command_line));
+  const std::filesystem::path report = arguments.text("--report", (options.folder / "report.html").string());
+  write_report(report_of(result, command_line), report);
   if (!arguments.has("--json")) print_result("report    " + report.string() + "\nsettings  " + yaml.string() + "\n");
   return kDone;
 }

@@ -32,6 +32,7 @@ int run_inspect_command(const Arguments& arguments, const std::string&) {
   if (arguments.has("--io") && arguments.has("--quarantine"))
     throw Error(ErrorKind::kArgument, "--quarantine: not supported with --io, which reads no records. Pass one.");
   if (arguments.has("--io")) return run_io(arguments);
+  check_outputs(arguments, {"--quarantine"});
   const InspectResult result = with_progress([&](const Progress& progress) {
     const PipelineSpec spec = spec_from(arguments);
     const auto data = open_data(spec);
@@ -39,8 +40,8 @@ int run_inspect_command(const Arguments& arguments, const std::string&) {
     const auto samples = samples_of_sources(spec, *data, threads);
     return inspect_dataset(*data, name_of_sources(spec), threads, progress, samples.get());
   });
-  if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);
   print_result(arguments, result);
+  if (arguments.has("--quarantine")) write_quarantine(arguments.text("--quarantine"), result.corrupt);
   return arguments.has("--strict") && !result.corrupt.empty() ? kCheckFailed : kDone;
 }
 

@@ -49,7 +49,6 @@ DemoResult run_demo(const DemoOptions& options, const Progress& progress) {
     if (!progress) return {};
     return [&progress, from, to](std::string_view what, double share) { progress(what, from + (to - from) * share); };
   };
-  std::filesystem::create_directories(options.folder);
   const double middle = (1 + kCompareShare) / 2;
   const std::string photographs =
       existing_or_generated(options.photographs, {.images = kPhotographs, .size = kPhotographSize, .seed = kSeed},
