@@ -136,6 +136,12 @@ std::vector<RunFinding> findings_of_files(const std::vector<RunProfile>& profile
   return findings;
 }
 
+std::string verdict_of(const RanksDiagnosis& diagnosis) {
+  if (!diagnosis.too_short_s) return verdict_of(diagnosis.findings);
+  return fmt::format("a program was watched for {:.1f} s: too short for conclusions, which require {:.0f} s",
+                     *diagnosis.too_short_s, kShortestWatch);
+}
+
 }  // namespace
 
 RanksDiagnosis diagnose_ranks(const std::vector<std::string>& paths) {
@@ -148,22 +154,25 @@ RanksDiagnosis diagnose_ranks(const std::vector<RunProfile>& profiles, const std
   check_ranks(profiles, names);
   const std::vector<RunProfile> alone = without_other_ranks(profiles);
   RunProfile together;
-  bool long_enough = true;
+  double shortest_s = alone[0].watching.seconds;
   for (const RunProfile& profile : alone) {
     together.ranks.insert(together.ranks.end(), profile.ranks.begin(), profile.ranks.end());
-    long_enough = long_enough && profile.watching.seconds >= kShortestWatch;
+    shortest_s = std::min(shortest_s, profile.watching.seconds);
   }
   sort_ranks(together.ranks);
   RanksDiagnosis diagnosis;
   diagnosis.ranks = together.ranks;
-  if (!long_enough) return diagnosis;
+  if (shortest_s < kShortestWatch) {
+    diagnosis.too_short_s = shortest_s;
+    return diagnosis;
+  }
   diagnosis.findings = findings_of(together);
   for (RunFinding& finding : findings_of_files(alone)) diagnosis.findings.push_back(std::move(finding));
   return diagnosis;
 }
 
 std::string to_text(const RanksDiagnosis& diagnosis) {
-  return printable(verdict_of(diagnosis.findings)) + "\n" + findings_to_text(diagnosis.findings) +
+  return printable(verdict_of(diagnosis)) + "\n" + findings_to_text(diagnosis.findings) +
          ranks_to_text(diagnosis.ranks);
 }
 
@@ -172,7 +181,7 @@ Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
   report.machine_title = kMachineOfPage;
   CurveSection section;
   section.title = fmt::format("{} ranks", diagnosis.ranks.size());
-  section.verdict = printable(verdict_of(diagnosis.findings));
+  section.verdict = printable(verdict_of(diagnosis));
   section.findings = report_findings(diagnosis.findings);
   section.tables.push_back(ranks_table(diagnosis.ranks));
   report.curves.push_back(std::move(section));
@@ -182,7 +191,7 @@ Report report_of(const RanksDiagnosis& diagnosis, const std::string& command) {
 std::string to_json(const RanksDiagnosis& diagnosis) {
   RunProfile profile;
   profile.ranks = diagnosis.ranks;
-  Json json = parse_ordered_json(diagnosis_to_json(verdict_of(diagnosis.findings), diagnosis.findings, profile));
+  Json json = parse_ordered_json(diagnosis_to_json(verdict_of(diagnosis), diagnosis.findings, profile));
   Json ranks = json.at("profile").at("ranks");
   json.erase("profile");
   json.erase("sufficient_machine");

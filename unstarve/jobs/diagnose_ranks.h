@@ -6,6 +6,7 @@
 // Failure: Error(kIo) if a file cannot be read; Error(kInput) for traces of other profilers, for files without ranks,
 //          and for one rank in two files.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@
 namespace unstarve {
 
 struct RanksDiagnosis {
-  std::vector<RankUse> ranks;        // of all files, see sort_ranks()
-  std::vector<RunFinding> findings;  // of the ranks together first, then those of the files, most lost time first
+  std::vector<RankUse> ranks;         // of all files, see sort_ranks()
+  std::vector<RunFinding> findings;   // of the ranks together first, then those of the files, most lost time first
+  std::optional<double> too_short_s;  // the shortest time that a program was watched, if it permits no conclusions
 };
 
 [[nodiscard]] RanksDiagnosis diagnose_ranks(const std::vector<std::string>& paths);

@@ -67,6 +67,17 @@ TEST_CASE("ranks of one host that are watched by themselves are no other program
   CHECK_THAT(to_text(diagnosis), Contains("no known cause of lost time"));
 }
 
+TEST_CASE("programs that were watched for a short time permit no conclusions") {
+  std::vector<RunProfile> profiles{host_of(0, "a", 0, 2), host_of(1, "b", 0, 0)};
+  profiles[1].watching.seconds = 2;
+  const RanksDiagnosis diagnosis = diagnose_ranks(profiles, {"x", "y"});
+  CHECK(diagnosis.findings.empty());
+  const std::string verdict = "a program was watched for 2.0 s: too short for conclusions, which require 3 s";
+  CHECK_THAT(to_text(diagnosis), Catch::StartsWith(verdict + "\n") && !Contains("no known cause"));
+  CHECK(parse_ordered_json(to_json(diagnosis)).at("verdict") == verdict);
+  CHECK(report_of(diagnosis, "").curves.at(0).verdict == verdict);
+}
+
 TEST_CASE("a cause that several files have is listed once") {
   const RanksDiagnosis diagnosis =
       diagnose_ranks({host_of(0, "a", 0, 2), host_of(2, "b", 0, 3)}, std::vector<std::string>{"x", "y"});
