@@ -1,6 +1,9 @@
 #include "unstarve/core/utf8.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "unstarve/core/json.h"
 
 namespace unstarve {
 
@@ -11,6 +14,11 @@ bool is_utf8(const std::string& text) {
     return false;
   }
   return true;
+}
+
+std::string valid_utf8(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; })) return std::string(text);
+  return parse_json(json_text(nlohmann::json(text))).get<std::string>();
 }
 
 }  // namespace unstarve

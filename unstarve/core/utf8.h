@@ -4,9 +4,12 @@
 // Threads: free functions. Failure: none.
 
 #include <string>
+#include <string_view>
 
 namespace unstarve {
 
 [[nodiscard]] bool is_utf8(const std::string& text);
+// The text with U+FFFD instead of invalid bytes.
+[[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace unstarve

@@ -293,14 +293,15 @@ std::string figures_of(const ComparedPart& part) {
 }  // namespace
 
 std::string RunComparison::verdict() const {
+  const std::string old_name = printable(before), new_name = printable(after);
   const std::string ratio =
       fmt::format("{:.3f} [{:.3f}, {:.3f}]", whole.ratio.ratio, whole.ratio.low, whole.ratio.high);
   if (slower) {
-    return fmt::format("{} is slower: {} times the speed of {}{}", after, ratio, before,
+    return fmt::format("{} is slower: {} times the speed of {}{}", new_name, ratio, old_name,
                        regressed.empty() ? "" : fmt::format("; {} regressed most", regressed));
   }
-  if (faster) return fmt::format("{} is faster: {} times the speed of {}", after, ratio, before);
-  return fmt::format("no significant difference: {} has {} times the speed of {}", after, ratio, before);
+  if (faster) return fmt::format("{} is faster: {} times the speed of {}", new_name, ratio, old_name);
+  return fmt::format("no significant difference: {} has {} times the speed of {}", new_name, ratio, old_name);
 }
 
 RunComparison compare_runs(const Json& before_json, const Json& after_json, const std::string& before,
@@ -338,7 +339,7 @@ std::string to_text(const RunComparison& comparison) {
   const auto row = [&](const ComparedPart& part) { text += fmt::format("  {:<12} {}\n", part.name, figures_of(part)); };
   row(comparison.whole);
   for (const ComparedPart& part : comparison.parts) row(part);
-  for (const std::string& warning : comparison.warnings) text += fmt::format("  warning      {}\n", warning);
+  for (const std::string& warning : comparison.warnings) text += fmt::format("  warning      {}\n", printable(warning));
   return text;
 }
 

@@ -6,6 +6,7 @@
 #include "unstarve/core/error.h"
 #include "unstarve/core/file.h"
 #include "unstarve/core/json.h"
+#include "unstarve/core/utf8.h"
 #include "unstarve/diagnose/profile/run_profile.h"
 #include "unstarve/observe/report.h"
 
@@ -172,7 +173,6 @@ TEST_CASE("results of bench") {
   CHECK_THROWS_WITH(compare_runs(other, other, "a", "b"), Contains("found 1 rounds of \"loader\""));
 }
 
-TEST_CASE("steps of bench are recorded side by side, with their parts") {
 TEST_CASE("the rates of a part have the ratio that is shown next to them") {
   Json before = bench_result(2000, 600), after = bench_result(1800, 560);
   before["rounds_of"]["together"] = {100, 400, 410};
@@ -183,6 +183,7 @@ TEST_CASE("the rates of a part have the ratio that is shown next to them") {
   for (const ComparedPart& part : parts) CHECK(part.after / part.before == Approx(part.ratio.ratio));
 }
 
+TEST_CASE("steps of bench are recorded side by side, with their parts") {
   Json with_steps = bench_result(2000, 600);
   with_steps["steps"] = {
       {"begin_s", {1.0, 1.5}}, {"wait_ms", {100, 0}}, {"copy_ms", {0, 10}}, {"compute_ms", {600, 200}}};
@@ -269,6 +270,25 @@ TEST_CASE("a run that is not in a steady state is named") {
   const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), drifting, "a", "b");
   REQUIRE(comparison.warnings.size() == 1);
   CHECK_THAT(comparison.warnings[0], Contains("b: ") && Contains("no steady state"));
+}
+
+TEST_CASE("names that are not UTF-8 or control the terminal") {
+  const std::string name = "bad\xff\x1b[31m\x9b";
+  Json drifting = watch_result(0.1, 0.01);
+  auto& seconds = drifting["profile"]["steps"]["seconds"];
+  for (std::size_t i = 0; i < seconds.size(); ++i) seconds[i] = 0.1 + 0.001 * static_cast<double>(i);
+  for (const Json& after : {watch_result(0.13, 0.04), watch_result(0.06, 0.01), drifting}) {
+    const RunComparison comparison = compare_runs(watch_result(0.1, 0.01), after, name, name);
+    CHECK_THAT(to_text(comparison), Contains("bad") && !Contains("\x1b"));
+    CHECK_THAT(to_json(comparison), !Contains("\x1b"));
+    const std::string xml = to_junit(comparison), page = render_report(report_of(comparison, name));
+    for (const std::string& text : {xml, page}) {
+      CHECK(is_utf8(text));
+      CHECK(text.find('\x1b') == std::string::npos);
+    }
+    CHECK((page.find("bad\xEF\xBF\xBD?[31m\xEF\xBF\xBD") != std::string::npos));
+    CHECK((xml.find("bad\xEF\xBF\xBD?[31m\xEF\xBF\xBD") != std::string::npos) == comparison.slower);
+  }
 }
 
 TEST_CASE("JSON and JUnit") {

@@ -2,20 +2,28 @@
 
 #include <fmt/format.h>
 
+#include "unstarve/core/utf8.h"
+
 namespace unstarve {
 
 std::string escape_html(std::string_view text) {
   std::string safe;
   safe.reserve(text.size());
-  for (const char c : text) {
+  for (const char c : valid_utf8(text)) {
     switch (c) {
       case '&': safe += "&amp;"; break;
       case '<': safe += "&lt;"; break;
       case '>': safe += "&gt;"; break;
       case '"': safe += "&quot;"; break;
       case '\'': safe += "&#39;"; break;
-      case '\0': safe += "\xEF\xBF\xBD"; break;  // U+FFFD, as browsers do
-      default: safe += c;
+      case '\t':
+      case '\n':
+      case '\r': safe += c; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+          safe += "\xEF\xBF\xBD";
+        else
+          safe += c;
     }
   }
   return safe;

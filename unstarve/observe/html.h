@@ -12,7 +12,8 @@
 
 namespace unstarve {
 
-// For element content and quoted attribute values.
+// For element content and quoted attribute values. Invalid UTF-8 and control characters, except
+// those of white space, become U+FFFD.
 [[nodiscard]] std::string escape_html(std::string_view text);
 // Escapes JSON so that it cannot end the enclosing script element.
 [[nodiscard]] std::string escape_json_island(std::string json);

@@ -134,6 +134,7 @@ TEST_CASE("escaping keeps the text and cannot end an attribute, element or scrip
   CHECK(escape_html(std::string_view("a\0b", 3)) ==
         "a\xEF\xBF\xBD"
         "b");
+  CHECK(escape_html("a\x1b\n\xff\xC3\xA9") == "a\xEF\xBF\xBD\n\xEF\xBF\xBD\xC3\xA9");
   const std::string island = escape_json_island(R"({"name":"</script><!--"})");
   CHECK(island.find('<') == std::string::npos);
   CHECK(parse_json(island)["name"] == "</script><!--");
