@@ -341,7 +341,7 @@ std::string to_text(const BenchResult& r) {
   const BenchFigures& f = r.figures;
   std::string text;
   const auto row = [&](const char* name, const std::string& what, double rate, const std::string& more) {
-    text += fmt::format("  {:<12} {:<24} {:>10.0f} samples/s  {}\n", name, what, rate, more);
+    text += fmt::format("  {:<12} {:<24} {} samples/s  {}\n", name, what, pad_left(format_rate(rate), 10), more);
   };
   row("storage", "reading, one thread", f.storage, "");
   row("loader", "read to batch", f.loader, fmt::format("{:.1f} of {} cores busy", f.loader_cores, f.usable_cores));

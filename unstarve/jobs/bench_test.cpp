@@ -63,6 +63,13 @@ TEST_CASE("a batch size that nobody requested is reduced if its steps are too sl
   CHECK(parse_json(to_json(result))["batch_reduced_from"] == batch);
 }
 
+TEST_CASE("slow rates are shown with their digits") {
+  BenchResult result;
+  result.figures.network = 0.4;
+  result.figures.loader = 1234.5;
+  CHECK_THAT(to_text(result), Catch::Contains(" 0.400 samples/s") && Catch::Contains(" 1 234 samples/s"));
+}
+
 TEST_CASE("rates that contradict each other have no overlap") {
   BenchResult result;
   result.figures.loader = 100;
