@@ -101,6 +101,11 @@ std::string table_text(const ModelsResult& r) {
 std::string front_sentence(const ModelsResult& r) {
   switch (r.basis) {
     case FrontBasis::kNone:
+      if (const auto known = std::ranges::count_if(r.rows, [](const ModelRow& row) { return !!row.accuracy; });
+          known > 0)
+        return fmt::format(
+            "no Pareto front: the accuracy of {} of {} networks is not known; pass --weights for all networks",
+            static_cast<std::ptrdiff_t>(r.rows.size()) - known, r.rows.size());
       return fmt::format(
           "no Pareto front: no accuracy of these networks at {} px is known; pass --weights and --val "
           "to measure it",
