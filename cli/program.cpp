@@ -170,7 +170,8 @@ int parse(int argc, char** argv, const Use& use) {
 
   std::optional<std::string> help;  // requested by --help, or by --version
   bool json = false;
-  for (int i = 1; i < argc; ++i) json = json || std::string_view(argv[i]) == "--json";
+  for (int i = 1; i < argc; ++i)
+    json = json || std::string_view(argv[i]) == "--json" || std::string_view(argv[i]) == "--json=true";
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -186,14 +187,17 @@ int parse(int argc, char** argv, const Use& use) {
   try {
     if (help) {
       print_output(*help);
-      return kDone;
       throw_output_error();
+      return kDone;
     }
     for (Binding& binding : bindings) {
       if (!binding.app->parsed()) continue;
       std::map<std::string, std::string> given;
-      for (const auto& [name, option] : binding.given)
-        if (option->count() > 0) given[name] = binding.values.contains(name) ? binding.values[name] : "true";
+      for (const auto& [name, option] : binding.given) {
+        const auto flag = binding.flags.find(name);
+        const bool off = flag != binding.flags.end() && !flag->second;  // --name=false
+        if (option->count() > 0 && !off) given[name] = flag != binding.flags.end() ? "true" : binding.values[name];
+      }
       const std::vector<std::string>& words = binding.several.empty() ? rest : binding.several;
       const int code = use(*binding.command, Arguments(std::move(given), words), command_line);
       throw_output_error();
@@ -223,14 +227,14 @@ int own_output() {
 }  // namespace
 
 int run_program(int argc, char** argv, Start start) {
-  std::signal(SIGINT, interrupted);
-  std::signal(SIGTERM, interrupted);
-  // Exceeding a file size limit and writing to a closed pipe become errors of the write.
-  std::signal(SIGXFSZ, SIG_IGN);
   // A file that is opened later must not become a standard stream that was closed. Writing to the null device fails if
   // it was opened for reading, as it does to a closed stream.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (::fcntl(stream, F_GETFD) < 0) (void)!::open("/dev/null", O_RDONLY);
+  std::signal(SIGINT, interrupted);
+  std::signal(SIGTERM, interrupted);
+  // Exceeding a file size limit and writing to a closed pipe become errors of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
   if (argc == 2 && std::string_view(argv[1]) == kMeasureCommand) {
     const int answers = own_output();

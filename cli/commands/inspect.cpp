@@ -29,9 +29,14 @@ int run_io(const Arguments& arguments) {
 }
 
 int run_inspect_command(const Arguments& arguments, const std::string&) {
-  if (arguments.has("--io") && arguments.has("--quarantine"))
-    throw Error(ErrorKind::kArgument, "--quarantine: not supported with --io, which reads no records. Pass one.");
-  if (arguments.has("--io")) return run_io(arguments);
+  const bool io = arguments.has("--io");
+  for (const char* const option : {"--quarantine", "--split", "--strict", "--threads"})
+    if (io && arguments.has(option))
+      throw Error(ErrorKind::kArgument,
+                  fmt::format("{}: not supported with --io, which reads no records. Pass one.", option));
+  if (!io && arguments.has("--seconds"))
+    throw Error(ErrorKind::kArgument, "--seconds: no effect without --io; expected both or neither");
+  if (io) return run_io(arguments);
   check_outputs(arguments, {"--quarantine"});
   const InspectResult result = with_progress([&](const Progress& progress) {
     const PipelineSpec spec = spec_from(arguments);

@@ -221,6 +221,9 @@ ReadSettings read_settings(Arguments arguments, ConfigurationFaults& faults) {
   word("--cache", [&](const std::string& text) { cache.what = cache_what_from_string(text); });
   cache.folder = arguments.text("--cache-folder", cache.folder);
   integer(cache.limit_mb, "--cache-mb", 1, 1LL << 40);
+  for (const char* const option : {"--cache-folder", "--cache-mb"})
+    if (arguments.has(option) && !arguments.has("--cache") && cache.what == CacheWhat::kNothing)
+      faults.add({ErrorKind::kArgument, std::string(option) + ": no effect without --cache; expected both or neither"});
   return read;
 }
 
@@ -344,9 +347,6 @@ Settings trainer_settings_from(const Arguments& given, ConfigurationFaults& faul
   if (readable) check_flags_in_use(arguments, train, faults);
   for (const UnusedKey& key : read.unused)
     if (!why_without_effect(key.path, train).empty()) faults.add({ErrorKind::kInput, key.fault});
-  for (const char* const option : {"--cache-folder", "--cache-mb"})
-    if (arguments.has(option) && !arguments.has("--cache") && settings.pipeline.cache.what == CacheWhat::kNothing)
-      faults.add({ErrorKind::kArgument, std::string(option) + ": no effect without --cache; expected both or neither"});
   return std::move(read.settings);
 }
 
