@@ -295,7 +295,8 @@ std::string to_text(const TuneResult& result, int width) {
 std::string to_json(const TuneResult& result) {
   auto json = parse_ordered_json(to_json(result.ledger));
   const auto interval = [](const RatioInterval& r) {
-    return nlohmann::ordered_json{{"ratio", r.ratio}, {"low", r.low}, {"high", r.high}};
+    const auto bound = [&](double value) { return r.pairs > 1 ? nlohmann::ordered_json(value) : nullptr; };
+    return nlohmann::ordered_json{{"ratio", r.ratio}, {"low", bound(r.low)}, {"high", bound(r.high)}};
   };
   json["total"] = interval(result.total);
   json["over_defaults"] = result.over_defaults.pairs > 0 ? interval(result.over_defaults) : nlohmann::ordered_json();

@@ -213,11 +213,12 @@ std::string to_json(const Ledger& ledger) {
   json rungs = json::array();
   for (const LedgerEntry& entry : ledger.entries) {
     json& rung = rungs.emplace_back(entry);
+    const bool interval = entry.ratio.pairs > 1;
     rung.update({{"status", to_string(entry.verdict)},
                  {"relative", has_relative(entry) ? json(entry.ratio.ratio) : json()},
                  {"ratio", entry.ratio.ratio},
-                 {"low", entry.ratio.low},
-                 {"high", entry.ratio.high},
+                 {"low", interval ? json(entry.ratio.low) : json()},
+                 {"high", interval ? json(entry.ratio.high) : json()},
                  {"pairs", entry.ratio.pairs},
                  {"predicted", json_of(entry.predicted)}});
   }

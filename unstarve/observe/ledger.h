@@ -76,7 +76,7 @@ struct PredictionScore {
 // all changes that are not applicable. Changes that affect learning are marked *, approximate ones ~; losses are listed
 // below the table.
 [[nodiscard]] std::string to_table(const Ledger& ledger, int width = 120);
-// null: the figure is not finite (an interval of fewer than two pairs) or does not exist (no entries).
+// null: the figure does not exist (the interval of fewer than two pairs, no entries) or is not finite.
 [[nodiscard]] std::string to_json(const Ledger& ledger);
 
 }  // namespace unstarve

@@ -153,6 +153,12 @@ TEST_CASE("JSON contains base, final and one object per entry", "[ledger]") {
   CHECK(json["rungs"][1]["affects_learning"] == true);
   CHECK(json["rungs"][3]["status"] == "not applicable");
   CHECK(json["rungs"][4]["approximate"] == true);
+  CHECK(json["rungs"][1]["low"] == 1.42);
+  CHECK(json["rungs"][1]["high"] == 1.46);
+  for (const int not_compared : {0, 3}) {
+    CHECK(json["rungs"][not_compared]["low"].is_null());
+    CHECK(json["rungs"][not_compared]["high"].is_null());
+  }
 }
 
 TEST_CASE("JSON is valid for an open interval, an empty ledger and names that are not UTF-8", "[ledger]") {
@@ -164,6 +170,7 @@ TEST_CASE("JSON is valid for an open interval, an empty ledger and names that ar
   const double infinity = std::numeric_limits<double>::infinity();
   ledger.entries.push_back(entry("\xff\xfe", Verdict::kUndecided, 1, {1, 0, infinity, 1}));
   json = parse_json(to_json(ledger));
+  CHECK(json["rungs"][0]["low"].is_null());
   CHECK(json["rungs"][0]["high"].is_null());
   CHECK(json["rungs"][0]["name"].is_string());
 }
