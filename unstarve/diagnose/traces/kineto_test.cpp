@@ -117,6 +117,20 @@ TEST_CASE("copies, memsets and collectives of a device") {
   CHECK(events.events()[0].direction == CopyDirection::kToDevice);
 }
 
+TEST_CASE("without steps, the thread of the loader is the main thread, not that of gradients") {
+  std::string text;
+  for (int i = 0; i < 8; ++i)
+    text += R"~({"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 2, "ts": )~" +
+            std::to_string(60 + 5 * i) + R"~(, "dur": 4}, )~";
+  text += R"~({"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 1, "tid": 1, "ts": 50, "dur": 9})~";
+  TraceEvents events = read_events(kineto_text(text + R"~(, {"ph": "X", "cat": "user_annotation",
+                  "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "pid": 1, "tid": 1, "ts": 0,
+                  "dur": 50})~"));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.idle.loader_s == Approx(50e-6));
+  CHECK(use.loader == "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
+}
+
 TEST_CASE("the categories of PyTorch 1.8") {
   CHECK(activities(read_events(kineto_text(R"~(
     {"ph": "X", "cat": "Operator", "name": "ProfilerStep#1", "pid": 13721, "tid": "123", "ts": 50, "dur": 400,
