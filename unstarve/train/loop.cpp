@@ -201,7 +201,8 @@ class TrainingRun {
   }
 
   Decision decide() {
-    const Decision mine{budget_.total(step_, recorder_.seconds()), plan_.stop.stop_requested(), checkpoint_due()};
+    Decision mine{budget_.total(step_, recorder_.seconds()), plan_.stop.stop_requested(), checkpoint_due()};
+    if (!updated_) mine.total = std::max(mine.total, step_ + 1);  // the last step uses the gradients so far
     if (plan_.world == 1) return mine;
     std::array<double, 3> values{plan_.rank == 0 ? static_cast<double>(mine.total) : 0.0, mine.stop ? 1.0 : 0.0,
                                  plan_.rank == 0 && mine.checkpoint ? 1.0 : 0.0};

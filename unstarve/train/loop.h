@@ -6,8 +6,8 @@
 // steps), minus the time of the last evaluation. The learning rate follows this estimate, so that it reaches zero at
 // the end of the time on any machine.
 //
-// A step is one batch. With TrainSettings::accumulate, every n-th step updates the weights; evaluations, checkpoints
-// and stops wait for an update.
+// A step is one batch. With TrainSettings::accumulate, every n-th step and the last one update the weights;
+// evaluations, checkpoints and stops wait for an update.
 //
 // Ranks:     with several, all of them run the loop with the same plan and settings. Rank 0 estimates the length of the
 //            run and decides about checkpoints, a stop of any rank stops all of them after the same step. Rank 0 writes

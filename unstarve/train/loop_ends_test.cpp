@@ -338,3 +338,32 @@ TEST_CASE("evaluation without samples is an error") {
 }
 
 }  // namespace unstarve
+TEST_CASE("a run that is limited by time ends with an update, also if time ends between two of them") {
+  // Its batch takes longer than the time that is left.
+  class SlowSource final : public BatchSource {
+   public:
+    SlowSource(ManualClock& clock, int slow) : clock_(clock), until_slow_(slow) {}
+    bool next(HostBatch& batch) override {
+      if (--until_slow_ == 0) clock_.advance(60 * kSecond);
+      return batches_.next(batch);
+    }
+
+   private:
+    ManualClock& clock_;
+    int until_slow_;
+    FakeSource batches_{kEndless};
+  };
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  const int slow = GENERATE(8, 9, 10, 11);
+  SlowSource source(clock, slow);
+  TrainSettings settings;
+  settings.accumulate = 4;
+  TrainPlan plan;
+  plan.minutes = 0.5;
+  const TrainHistory history = run_training(trainer, settings, source, plan, clock);
+  CHECK(trainer.updates.back());
+  CHECK(history.steps == (slow == 8 ? 8 : slow + 1));
+  CHECK(trainer.updates.size() == static_cast<std::size_t>(history.steps));
+}
+
