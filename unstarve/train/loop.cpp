@@ -32,6 +32,13 @@ std::string first_sentence(std::string_view text) {
   return std::string(text.substr(0, std::min(text.find('\n'), text.find(". "))));
 }
 
+// Whether there is a target other than the resumed file. Compares names only, so that all ranks have the same answer.
+bool saves_elsewhere(const CheckpointTargets& targets) {
+  const std::filesystem::path resumed = targets.resumed.lexically_normal();
+  return (!targets.file.empty() && targets.file.lexically_normal() != resumed) ||
+         (!targets.folder.empty() && (targets.folder / resumed.filename()).lexically_normal() != resumed);
+}
+
 [[noreturn]] void throw_stopped() { throw Error(ErrorKind::kCancelled, "training was stopped"); }
 
 // Estimates the total number of steps of a run. Times exclude evaluations.
@@ -167,6 +174,11 @@ class TrainingRun {
     if (plan_.notice && plan_.rank == 0)
       plan_.notice(fmt::format("training: all {} steps are done; increase the number of epochs to train more", step_));
     validate();
+    if (saves_elsewhere(plan_.checkpoints)) {
+      update_ = {step_, data_state()};
+      checkpoint(false);
+      with_advice([&] { checkpoints_.finish(); });
+    }
     return recorder_.finish(step_);
   }
 

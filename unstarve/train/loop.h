@@ -83,8 +83,9 @@ struct TrainPlan {
   int world = 1;
 };
 
-// If all steps are done already, only evaluates. Throws Error(kArgument) if the plan has neither steps nor minutes, if
-// it has fewer steps than are done, or if the plans of the ranks differ.
+// If all steps are done already, only evaluates, and writes the resumed state to other targets. Throws
+// Error(kArgument) if the plan has neither steps nor minutes, if it has fewer steps than are done, or if the plans of
+// the ranks differ.
 [[nodiscard]] TrainHistory run_training(Trainer& trainer, const TrainSettings& settings, BatchSource& source,
                                         const TrainPlan& plan, Clock& clock = steady_clock());
 

@@ -136,22 +136,45 @@ TEST_CASE("a loss that is not finite before the first checkpoint names the one f
   CHECK(trainer.saved.empty());
 }
 
-TEST_CASE("a run that continues after its last step is only evaluated") {
+TEST_CASE("a run that continues after its last step is only evaluated and written") {
   ManualClock clock;
   FakeTrainer trainer(clock, 1);
   FakeSource source(kEndless);
   TrainPlan plan;
   plan.steps = plan.start_step = 10;
-  plan.checkpoints.file = "new.safetensors";
+  TrainSettings settings;
+  settings.accumulate = GENERATE(1, 4);
+  plan.resume_state = [] { return "its data"; };
   plan.validation = [] { return std::make_unique<FakeSource>(3); };
   std::string notice;
   plan.notice = [&](const std::string& text) { notice = text; };
-  const TrainHistory history = run_training(trainer, {}, source, plan, clock);
+  CheckpointTargets& targets = plan.checkpoints;
+  targets.resumed = "run/step-00000010.safetensors";
+  const auto saves = [&](bool saved) {
+    const TrainHistory history = run_training(trainer, settings, source, plan, clock);
+    CHECK(trainer.saved == std::vector<std::int64_t>(saved ? 1 : 0, 10));
+    CHECK(trainer.positions == std::vector<std::string>(saved ? 1 : 0, "its data"));
+    CHECK(trainer.written == (saved && targets.folder.empty() ? 1 : 0));
+    return history;
+  };
+  SECTION("to the file from which it continues: not") {
+    targets.file = "./run/step-00000010.safetensors";
+    targets.folder = "run";
+    (void)saves(false);
+  }
+  SECTION("by another rank") {
+    plan.rank = 1;
+    plan.world = 2;
+    targets.folder = "other";
+    (void)saves(true);
+  }
+  SECTION("to another file") { targets.file = "new.safetensors"; }
+  if (targets.file != "new.safetensors") return;
+  const TrainHistory history = saves(true);
   CHECK(history.steps == 10);
   CHECK(history.samples == 0);
   CHECK(history.evaluations.size() == 1);
   CHECK_THAT(notice, Catch::Contains("all 10 steps are done") && Catch::Contains("number of epochs"));
-  CHECK(trainer.saved.empty());
 }
 
 TEST_CASE("more steps than the run has are rejected") {
@@ -330,14 +353,6 @@ TEST_CASE("a run that is limited by time ends with the slow weights of lookahead
   CHECK(trainer.ended_averages == (settings.lookahead.every > 0 ? 1 : 0));  // unchanged
 }
 
-TEST_CASE("evaluation without samples is an error") {
-  ManualClock clock;
-  FakeTrainer trainer(clock, 1);
-  FakeSource empty(0);
-  CHECK_THROWS_AS(evaluate_all(trainer, empty), Error);
-}
-
-}  // namespace unstarve
 TEST_CASE("a run that is limited by time ends with an update, also if time ends between two of them") {
   // Its batch takes longer than the time that is left.
   class SlowSource final : public BatchSource {
@@ -367,3 +382,11 @@ TEST_CASE("a run that is limited by time ends with an update, also if time ends 
   CHECK(trainer.updates.size() == static_cast<std::size_t>(history.steps));
 }
 
+TEST_CASE("evaluation without samples is an error") {
+  ManualClock clock;
+  FakeTrainer trainer(clock, 1);
+  FakeSource empty(0);
+  CHECK_THROWS_AS(evaluate_all(trainer, empty), Error);
+}
+
+}  // namespace unstarve
