@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "unstarve/core/error.h"
 #include "unstarve/models/kernel_search.h"
 #include "unstarve/models/kernels/winograd_convolution.h"
 
@@ -77,6 +78,11 @@ torch::Tensor BatchNorm::forward(const torch::Tensor& x, const AfterNorm& after)
     return apply_after_norm(after, torch::batch_norm(x, weight_, bias_, running_mean_, running_var_, /*training=*/false,
                                                      state.momentum, state.epsilon, /*cudnn_enabled=*/true));
   }
+  // The ranks together have at least two.
+  if (sum_over_ranks_ == nullptr && x.numel() == x.size(1))  // the unbiased variance is 0 / 0
+    throw Error(ErrorKind::kInput,
+                "batch norm: found one value per channel; expected at least two to train with. Use larger images or "
+                "batches, or batch.last: drop");
   // Counted as in the Python module, so that checkpoints are compatible in both directions.
   num_batches_tracked_.add_(1);
   if (sum_over_ranks_ != nullptr) return apply_after_norm(after, synchronised_batch_norm(x, state, *sum_over_ranks_));

@@ -120,7 +120,7 @@ struct BatchNormRule {
   bool scale = true;      // whether the scale is trained; false: it is a buffer
 };
 
-// Scale 1, shift 0.
+// Scale 1, shift 0. Training on one value per channel throws Error(kInput), as its variance is unknown.
 class BatchNorm final : public Network {
  public:
   explicit BatchNorm(int channels, const BatchNormRule& rule = {});

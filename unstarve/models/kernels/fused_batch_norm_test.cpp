@@ -9,6 +9,7 @@
 #include <torch/csrc/autograd/autograd.h>
 #include <catch2/catch.hpp>
 
+#include "unstarve/core/testing/error_message.h"
 #include "unstarve/models/layers.h"
 #include "unstarve/models/testing/catch_after_torch.h"
 
@@ -201,6 +202,22 @@ TEST_CASE("a layer is fused unless the setting is off, with the same output") {
   CHECK_FALSE(is_fused(separate));
   CHECK(is_fused(run(true)));
   CHECK(torch::allclose(fused, separate, 1e-5, 1e-5));
+}
+
+TEST_CASE("one value per channel is an error in training, and changes no running statistics") {
+  BatchNorm layer(8);
+  layer.fuse(GENERATE(true, false));
+  const torch::Tensor x = torch::randn({1, 8, 1, 1}).contiguous(kLast);
+  CHECK(testing::error_message([&] { (void)layer.forward(x, {}); }, ErrorKind::kInput) ==
+        "batch norm: found one value per channel; expected at least two to train with. Use larger images or batches, "
+        "or batch.last: drop");
+  for (const auto& buffer : layer.named_buffers()) {
+    INFO(buffer.key());
+    CHECK(buffer.value().sum().item<double>() == (buffer.key() == "running_var" ? 8 : 0));
+  }
+  CHECK(layer.forward(torch::randn({1, 8, 1, 2}), {}).isfinite().all().item<bool>());
+  layer.eval();
+  CHECK(layer.forward(x, {}).isfinite().all().item<bool>());
 }
 
 TEST_CASE("gradients of gradients equal those of torch's operations") {
