@@ -29,7 +29,7 @@ ExchangeSummary summary_of(const TrainResult& r) {
   const double steps = std::max(1.0, static_cast<double>(times.steps));
   return {1e3 * times.seconds / steps, 1e3 * times.exposed_seconds / steps,
           times.seconds > 0 ? 1 - times.exposed_seconds / times.seconds : 0,
-          1 - times.exposed_seconds / std::max(r.history.seconds, 1e-9)};
+          1 - times.exposed_seconds / std::max(r.history.training_seconds, 1e-9)};
 }
 
 std::string top5_text(const EvaluationPoint& point) {

@@ -39,6 +39,7 @@ void HistoryRecorder::add_evaluation(const EvaluationPoint& point, double target
 TrainHistory HistoryRecorder::finish(std::int64_t steps) {
   history_.steps = steps;
   history_.seconds = seconds();
+  history_.training_seconds = training_seconds();
   return std::move(history_);
 }
 

@@ -47,6 +47,7 @@ struct TrainHistory {
   std::int64_t steps = 0;                    // total, including steps before a resume
   std::int64_t samples = 0;                  // in this run, of all ranks
   double seconds = 0;
+  double training_seconds = 0;  // of which without evaluations and checkpoints
   double wait_seconds = 0;
   bool reached_target = false;  // TrainPlan::target, by the last evaluation
 };

@@ -51,6 +51,7 @@ TEST_CASE("points have the rates since the point before, without pauses") {
   CHECK(history.epochs.empty());
   CHECK(history.steps == 2);
   CHECK(history.seconds == Approx(16));
+  CHECK(history.training_seconds == Approx(6));
   CHECK(history.wait_seconds == Approx(1.5));
 }
 
