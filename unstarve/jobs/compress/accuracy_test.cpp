@@ -78,4 +78,27 @@ TEST_CASE("layers that save nothing return first, then those with most divergenc
         std::vector<std::size_t>{2, 4, 1, 0, 3});
 }
 
+TEST_CASE("the number of layers that return is found in both halves, in at most 8 trials") {
+  std::vector<std::size_t> tried;
+  const auto found = [&](std::size_t layers, std::size_t needed) {
+    tried.clear();
+    return least_accurate(layers - 1, [&](std::size_t count) {
+      tried.push_back(count);
+      return count >= needed;
+    });
+  };
+  CHECK(found(54, 40) == 43);
+  CHECK(tried == std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 43, 37});
+  CHECK(found(54, 20) == 20);
+  CHECK(tried == std::vector<std::size_t>{1, 2, 4, 8, 16, 32, 24, 20});
+  CHECK(found(11, 1) == 1);
+  CHECK(tried == std::vector<std::size_t>{1});
+  for (std::size_t needed = 1; needed < 11; ++needed) CHECK(found(11, needed) == needed);
+  CHECK_FALSE(found(11, 11));
+  CHECK(tried == std::vector<std::size_t>{1, 2, 4, 7, 9, 10});
+  CHECK(found(2, 1) == 1);
+  CHECK_FALSE(found(1, 1));
+  CHECK(tried.empty());
+}
+
 }  // namespace unstarve

@@ -18,7 +18,7 @@ namespace {
 
 // Runs of a profile: the median of 20 is stable within some per cent.
 constexpr int kProfileRuns = 20;
-// Trials of the number of layers that return to float32, which is doubled and then bisected.
+// Trials of the number of layers that return to float32.
 constexpr int kMostTrials = 8;
 
 std::string text_of_bits(int weight_bits) {
@@ -172,15 +172,12 @@ class Int8Proposals {
       std::ranges::sort(how.layers);
       return how;
     };
-    std::size_t bad = 0, good = order.size();
-    for (int trial = 0; trial < kMostTrials && good - bad > 1; ++trial) {
-      const std::size_t count = good < order.size() ? bad + (good - bad) / 2 : std::max<std::size_t>(1, 2 * bad);
-      if (count >= order.size()) break;
-      report(fmt::format("int8: {} of {} layers in float32", count, order.size()));
-      (is_accurate(without(count)) ? good : bad) = count;
-    }
-    if (good < order.size())
-      propose("int8 layers", without(good));
+    const std::optional<std::size_t> count = least_accurate(order.size() - 1, [&](std::size_t each) {
+      report(fmt::format("int8: {} of {} layers in float32", each, order.size()));
+      return is_accurate(without(each));
+    });
+    if (count)
+      propose("int8 layers", without(*count));
     else
       ledger_.skip("int8 layers", "no number of layers in float32 that was tried is accurate enough");
   }
@@ -215,6 +212,16 @@ std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs) {
   std::vector<std::size_t> layers;
   for (const LayerCost& cost : costs) layers.push_back(cost.layer);
   return layers;
+}
+
+std::optional<std::size_t> least_accurate(std::size_t most, const std::function<bool(std::size_t)>& is_accurate) {
+  std::size_t bad = 0, good = most + 1;
+  for (int trial = 0; trial < kMostTrials && good - bad > 1; ++trial) {
+    const std::size_t middle = bad + (good - bad) / 2;
+    const std::size_t count = good <= most ? middle : std::max<std::size_t>(1, std::min(2 * bad, middle));
+    (is_accurate(count) ? good : bad) = count;
+  }
+  return good <= most ? std::optional(good) : std::nullopt;
 }
 
 bool sums_may_overflow() {

@@ -4,6 +4,7 @@
 // Threads: one. Failure: as StepLedger, and calibrate().
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct LayerCost {
 // The layers in the order in which they return to float32: those that save nothing, then the greatest divergence per
 // saved time first. The greedy solution of the knapsack, which differs from the best by at most one layer.
 [[nodiscard]] std::vector<std::size_t> order_of_return(std::vector<LayerCost> costs);
+
+// The least number from 1 to `most` that `is_accurate`, where larger ones are, too; after 8 trials, the least one that
+// was found. Doubles the number, then bisects. Nothing: no number that was tried.
+[[nodiscard]] std::optional<std::size_t> least_accurate(std::size_t most,
+                                                        const std::function<bool(std::size_t)>& is_accurate);
 
 struct Int8Steps {
   std::size_t layers = 0;  // that int8 can compute
