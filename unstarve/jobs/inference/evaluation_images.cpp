@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "unstarve/core/error.h"
 #include "unstarve/device/device.h"
 #include "unstarve/pipeline/executor/loader.h"
+#include "unstarve/pipeline/order/order.h"
 #include "unstarve/pipeline/order/sample_set.h"
 #include "unstarve/pipeline/order/sources.h"
 
@@ -39,11 +41,18 @@ std::uint64_t run_images(const CompiledEngine& compiled, const EvaluationImages&
   ItemProgress items(run.progress, requested, "images");
   std::stop_source enough;
   const std::stop_callback forward(run.stop, [&] { enough.request_stop(); });
+  const Order order(spec.order, spec.batch, {images.samples, {}});
+  const Order::Epoch epoch = order.epoch(0);
+  std::unordered_set<std::uint64_t> wanted;
+  for (std::uint64_t i = skip; i < skip + requested; ++i) wanted.insert(epoch.id_at(i));
   std::uint64_t used = 0;
   EngineFeed feed(compiled.engine, loader, compiled.image_size, run.what);
   (void)feed.run(
       [&](const FedSamples& samples, std::span<const float> outputs) {
-        const std::uint64_t count = std::min<std::uint64_t>(samples.ids.size(), requested - used);
+        const auto is_other = [&](std::uint64_t id) { return !wanted.contains(id); };
+        const auto count =
+            static_cast<std::uint64_t>(std::ranges::find_if(samples.ids, is_other) - samples.ids.begin());
+        if (count < samples.ids.size()) enough.request_stop();
         if (count == 0) return;
         const std::size_t row = outputs.size() / static_cast<std::size_t>(compiled.settings.batch);
         FedSamples first = samples;

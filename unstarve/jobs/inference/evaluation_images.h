@@ -31,7 +31,7 @@ struct EvaluationImages {
 
 struct ImageRun {
   std::string what{};        // begins the messages
-  std::uint64_t images = 0;  // 0: all
+  std::uint64_t images = 0;  // 0: all. Those that cannot be read count, so that runs that `skip` them have no others
   // Images are chosen at random if there are `images`, or some to `skip`; otherwise they are in storage order.
   std::uint64_t skip = 0;
   std::uint64_t seed = 0;
@@ -46,8 +46,8 @@ struct CompiledEngine {
   EngineSettings settings{};  // for which it is compiled
 };
 
-// Runs images through an engine. `use` gets each batch in order, of the last one only the samples up to the requested
-// number. Returns their number; images that cannot be read are left out or an error, by the policy of the data. Throws
+// Runs images through an engine. `use` gets each batch in order, of the last one only the requested samples. Returns
+// their number; images that cannot be read are left out or an error, by the policy of the data. Throws
 // Error(kCancelled) after a stop.
 std::uint64_t run_images(const CompiledEngine& compiled, const EvaluationImages& images, const ImageRun& run,
                          const EngineFeed::Use& use);
