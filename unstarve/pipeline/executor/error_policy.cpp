@@ -11,8 +11,12 @@
 namespace unstarve {
 
 ErrorPolicy::ErrorPolicy(const ErrorSpec& spec, const Resources& resources, const Order& epoch_order,
-                         bool deliver_epoch_ends)
-    : spec_(spec), resources_(resources), order_(epoch_order), deliver_epoch_ends_(deliver_epoch_ends) {}
+                         bool deliver_epoch_ends, bool uneven)
+    : spec_(spec),
+      resources_(resources),
+      order_(epoch_order),
+      deliver_epoch_ends_(deliver_epoch_ends),
+      uneven_(uneven) {}
 
 // Once there are too many, all workers throw the same error, so that it does not depend on which batch is taken first.
 void ErrorPolicy::note_bad(std::uint64_t id, std::uint32_t epoch, const std::string& reason) {
@@ -41,6 +45,7 @@ std::uint64_t ErrorPolicy::replacement(std::uint64_t id, std::uint64_t attempts)
 
 std::optional<Error> ErrorPolicy::failure_of_empty(const Slot& slot) const {
   const std::uint64_t world = order_.world();
+  if (uneven_ && world > 1) return {};
   const bool whole_epoch = slot.batch.last_of_epoch && empty_batches_ + 1 >= order_.batches_per_epoch();
   if (world == 1 && !whole_epoch) return {};
   const std::string reason = [&] {

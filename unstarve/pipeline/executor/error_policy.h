@@ -4,7 +4,7 @@
 //   fail     the error of the first bad sample fails the run
 //   skip     the sample is left out. A batch without a good sample is left out too, so that an epoch has up to
 //            batches_per_epoch() of them; it fails the run if other ranks have that batch, because all ranks must have
-//            equally many, and if the epoch has no other batch
+//            equally many in a training, and if the epoch has no other batch
 //   replace  the next good sample by id takes its position
 //
 // A sample is bad if reading, decoding or an operation throws, or the result has a wrong size; std::bad_alloc and
@@ -34,8 +34,10 @@ struct Slot;
 
 class ErrorPolicy {
  public:
-  // `deliver_epoch_ends`: the last batch of an epoch is delivered even if it is empty.
-  ErrorPolicy(const ErrorSpec& spec, const Resources& resources, const Order& epoch_order, bool deliver_epoch_ends);
+  // `deliver_epoch_ends`: the last batch of an epoch is delivered even if it is empty. `uneven`: ranks may have
+  // different numbers of batches, or none.
+  ErrorPolicy(const ErrorSpec& spec, const Resources& resources, const Order& epoch_order, bool deliver_epoch_ends,
+              bool uneven = false);
 
   struct Outcome {
     std::uint64_t id = 0;  // of the sample that was made
@@ -87,6 +89,7 @@ class ErrorPolicy {
   const Resources& resources_;
   const Order& order_;
   const bool deliver_epoch_ends_;
+  const bool uneven_;
   std::uint64_t empty_batches_ = 0;  // consecutive, up to the present batch
   std::atomic<std::int64_t> tried_{0};
   std::atomic<std::uint32_t> delivered_epoch_{UINT32_MAX};  // of the latest batch; before the first batch: all

@@ -15,10 +15,11 @@ constexpr std::uint64_t kPolicySamples = 8;
 
 // A policy over eight samples in batches of two; the ids in `bad` fail.
 struct Policy {
-  explicit Policy(OnError on_error, std::set<std::uint64_t> bad_ids, std::uint64_t limit = 100, int world = 1)
+  explicit Policy(OnError on_error, std::set<std::uint64_t> bad_ids, std::uint64_t limit = 100, int world = 1,
+                  bool uneven = false)
       : bad(std::move(bad_ids)),
         order(order_spec(world), {2, LastBatch::kDrop}, kPolicySamples),
-        policy({on_error, limit}, resources, order, false) {}
+        policy({on_error, limit}, resources, order, false, uneven) {}
   static OrderSpec order_spec(int world) {
     OrderSpec spec;
     spec.world = world;
@@ -102,6 +103,12 @@ TEST_CASE("error policy: an empty batch is left out unless it is needed") {
   // Other ranks have the batch.
   Policy ranks(OnError::kSkip, {}, 100, 2);
   CHECK_THAT(ranks.policy.failure_of_empty(empty_batch(0, false))->what(), Contains("each of 2 ranks"));
+  CHECK_FALSE(ranks.policy.leaves_out(empty_batch(0, false)));
+  Policy uneven(OnError::kSkip, {}, 100, 2, true);
+  for (const std::uint64_t batch : {0, 1}) {
+    CHECK(uneven.policy.leaves_out(empty_batch(batch, batch == 1)));
+    uneven.policy.note_batch(0, true);
+  }
 }
 
 TEST_CASE("error policy: bad samples of a prefetched epoch are listed when its first batch is delivered") {

@@ -81,7 +81,7 @@ class ConsumerCall {
 struct Loader::State {
   State(PlannedRun&& planned, const RunOptions& run_options, Device& device, const Options& options, Clock& clock)
       : run(std::move(planned), run_options, options.start, options.decode, clock),
-        errors(run.plan.spec.errors, run.resources, run.epoch_order, options.epoch_ends),
+        errors(run.plan.spec.errors, run.resources, run.epoch_order, options.epoch_ends, options.uneven),
         delivery(make_delivery(run, device, options.grow)),
         on_notice(options.on_notice ? options.on_notice : emit_notice),
         tuner(run, executor, consumption),  // keeps a reference to the executor, which is constructed last

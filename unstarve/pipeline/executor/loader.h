@@ -72,6 +72,9 @@ class Loader {
     OnDevice on_device{};  // what the consumer holds on a device for batches, counted in a memory limit
     // Whether the last batch of an epoch is delivered even if all its samples were skipped; it then has no samples.
     bool epoch_ends = false;
+    // Whether ranks may have different numbers of batches, or none, as in evaluations: each leaves out its batches
+    // without a good sample.
+    bool uneven = false;
     // Chooses samples for the consumer's device to decode, which are delivered as files. Null: none.
     std::shared_ptr<DecodeBalance> decode{};
     // Whether to check_data() (order/check_data.h). Otherwise data without labels are accepted, and all labels are
