@@ -16,7 +16,9 @@
 #include "unstarve/jobs/data/quarantine.h"
 #include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/jobs/tensorboard/training_events.h"
+#include "unstarve/jobs/training/bad_samples.h"
 #include "unstarve/jobs/training/configuration_faults.h"
+#include "unstarve/jobs/training/evaluation_source.h"
 #include "unstarve/jobs/training/lost_ranks.h"
 #include "unstarve/jobs/training/progressive_run.h"
 #include "unstarve/jobs/training/resume_position.h"
@@ -32,6 +34,8 @@
 
 namespace unstarve {
 namespace {
+
+constexpr std::size_t kMostShown = 1000;  // bad samples of a result
 
 // The file of --resume; "": none.
 std::filesystem::path file_to_resume(const TrainOptions& options) {
@@ -149,14 +153,14 @@ void set_steps(TrainPlan& plan, const TrainOptions& options, const ResumePositio
   plan.report_every = std::clamp<std::int64_t>(per_epoch / 10, 1, 50);
 }
 
-// `make` must outlive the plan.
+// `make` and `bad` must outlive the plan.
 void set_validation(TrainPlan& plan, const PipelineSpec& spec, const std::shared_ptr<const Dataset>& dataset,
-                    const MakeLoader& make, Consumer consumer) {
+                    const MakeLoader& make, Consumer consumer, BadSamples& bad) {
   const OrderBasis basis{samples_of_sources(spec, *dataset), {}};
   plan.validation_batches = static_cast<std::int64_t>(Order(spec.order, spec.batch, basis).batches_per_epoch());
-  plan.validation = [spec, dataset, basis, &make, consumer] {
-    return std::make_unique<LoaderSource>(make(spec, dataset, {{}, 1, false, basis, consumer}),
-                                          LoaderSource::Samples::kOfRank);
+  plan.validation = [spec, dataset, basis, &make, consumer, &bad] {
+    return std::make_unique<EvaluationSource>(
+        make(spec, dataset, {.epochs = 1, .basis = basis, .consumer = consumer, .uneven = true}), bad);
   };
 }
 
@@ -229,6 +233,12 @@ class StepOutputs {
   std::optional<TrainingEvents> events_;
 };
 
+// The list of a rank that failed, as the first rank cannot have those of the others.
+std::filesystem::path quarantine_of_rank(const TrainOptions& options) {
+  if (options.ranks.first()) return options.quarantine;
+  return fmt::format("{}.rank-{}", options.quarantine.string(), options.ranks.rank);
+}
+
 // Adds what follows from the history.
 void add_results(TrainResult& result, const TrainOptions& options, const ProgressiveRun& run,
                  const ResumePosition& position, Trainer& trainer) {
@@ -275,8 +285,9 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   if (const auto images = source.images()) plan.waited_seconds = images->seconds;
   plan.resume_state = [&] { return position.state(source.progress()); };
   plan.normalisation = run.pipeline.output.normalisation;
+  BadSamples bad;
   if (data.validation)
-    set_validation(plan, validation_spec(settings, options.validation), data.validation, make_loader, consumer);
+    set_validation(plan, validation_spec(settings, options.validation), data.validation, make_loader, consumer, bad);
   StepOutputs outputs(options, plan.start_step);
   outputs.trace_steps(plan);
   plan.report = [&](const TrainHistory& history) {
@@ -289,10 +300,11 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   result.settings = settings;
   result.data = name_of_sources(settings.pipeline);
   result.settings.pipeline.execution.threads = source.threads();
-  const auto list_bad = [&] {
-    constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-    if (!options.quarantine.empty())
-      notice_failure([&] { write_quarantine(options.quarantine, source.bad_samples(kAll)); });
+  const auto list_bad = [&](const std::filesystem::path& path) {
+    if (!options.quarantine.empty()) notice_failure([&] { write_quarantine(path, bad.list()); });
+  };
+  const auto add_bad = [&] {
+    bad.add(BadSamples::Of::kTraining, source.bad_samples(std::numeric_limits<std::size_t>::max()));
   };
   announce_saving(options, resumed);
   if (!resumed.empty() && (options.target > 0 || options.price_per_hour > 0))
@@ -308,15 +320,19 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     outputs.finish(result.history);
   } catch (...) {
     outputs.finish_early();
-    list_bad();
+    add_bad();
+    list_bad(quarantine_of_rank(options));
     throw;
   }
-  list_bad();
+  add_bad();
+  notice_failure([&, &of = *trainer, &both = data] { bad.gather(of, options.ranks, both); });
+  if (options.ranks.first()) list_bad(options.quarantine);
   add_results(result, options, run, position, *trainer);
   const bool prunes = removes_channels || (settings.train.prune.any() && !settings.train.prune.channels());
   if (prunes && options.ranks.first()) result.pruning = trainer->pruning();
   result.resident = source.images();
-  result.bad = source.bad_samples(1000);
+  result.bad = bad.list();
+  if (result.bad.size() > kMostShown) result.bad.resize(kMostShown);
   return result;
 }
 

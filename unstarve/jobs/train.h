@@ -52,10 +52,12 @@ struct TrainOptions {
   std::filesystem::path tensorboard;  // folder for event files of TensorBoard; "": none
   // What is written at each evaluation, every `checkpoint_seconds`, at the end, and when the run is stopped.
   CheckpointTargets checkpoints;
-  double checkpoint_seconds = 300;   // 0: not by time
-  std::filesystem::path resume;      // checkpoint, folder of checkpoints or weights to start from; "": fresh weights
-  std::filesystem::path weights;     // weights to start from, possibly of another number of classes; "": none
-  std::filesystem::path quarantine;  // list of bad samples (quarantine.h), also written if the run fails; "": none
+  double checkpoint_seconds = 300;  // 0: not by time
+  std::filesystem::path resume;     // checkpoint, folder of checkpoints or weights to start from; "": fresh weights
+  std::filesystem::path weights;    // weights to start from, possibly of another number of classes; "": none
+  // List of the bad samples of all ranks (quarantine.h); "": none. If a run fails, each rank writes its own list: the
+  // first one to this file, rank N to FILE.rank-N.
+  std::filesystem::path quarantine;
   // Receives, before the first step, a line about the phases of progressive training, one about images on the device,
   // and one about where checkpoints are written by default or that none are; may be empty.
   std::function<void(const std::string&)> announce;
@@ -84,7 +86,8 @@ struct TrainResult {
   std::vector<PhaseTimes> phases;           // of progressive training; empty without it
   std::optional<ProgressiveEffect> effect;  // of its schedules
   std::optional<PruneResult> pruning;       // of rank 0; null without
-  std::vector<BadSample> bad;               // skipped or replaced by the error policy
+  // Skipped or replaced by the error policy, of training and evaluations. With several ranks, of all on rank 0.
+  std::vector<BadSample> bad;
 };
 
 // Progress reports epoch, loss and rate; its share is that of the time or step limit.

@@ -272,6 +272,65 @@ def test_every_validation_sample_counts_once(launcher):
     assert correct == pytest.approx(round(correct), abs=1e-9)
 
 
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory):
+    """Folders to train and to evaluate with, and their files that cannot be read."""
+    folder, files = tmp_path_factory.mktemp("damaged"), set()
+    for name, images, step in (("train", 192, 20), ("val", 60, 14)):
+        made = subprocess.run([os.environ["UNSTARVE"], "synth", folder / name, "--classes", "4", "--images",
+                               str(images), "--size", "32", "--seed", "2"], capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+        for path in sorted((folder / name).glob("*/*.jpg"))[::step]:
+            path.write_bytes(path.read_bytes()[:300])
+            files.add(str(path))
+    assert len(files) == 15  # in every class
+    return folder / "train", folder / "val", files
+
+
+def files_in(*lists):
+    return [json.loads(line)["file"] for path in lists for line in Path(path).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
+def test_the_bad_samples_of_all_ranks_are_listed_once(tmp_path, launcher, damaged):
+    train, val, files = damaged
+    result = trained(launcher, 2, train, "--val", val, *NETWORK, "--batch", 24, "--epochs", 2, "--on-error", "replace",
+                     "--quarantine", tmp_path / "bad.jsonl")
+    assert sorted(files_in(tmp_path / "bad.jsonl")) == sorted(files)
+    assert sorted(bad["location"] for bad in result["bad"]) == sorted(files)
+    assert [path.name for path in tmp_path.iterdir()] == ["bad.jsonl"]
+
+
+@pytest.mark.parametrize("launcher", ["mpirun", long("torchrun")])
+def test_a_rank_may_have_no_batch_of_an_evaluation(tmp_path, launcher, damaged):
+    """Both samples of one of two ranks cannot be read."""
+    train, val, files = damaged
+    for number, folder in enumerate(sorted(path for path in val.iterdir() if path.is_dir())):
+        (tmp_path / folder.name).mkdir()
+        name = next(path for path in sorted(folder.iterdir()) if (str(path) in files) == (number < 2))
+        shutil.copy(name, tmp_path / folder.name)
+    result = trained(launcher, 2, train, "--val", tmp_path, *NETWORK, "--batch", 24, "--epochs", 0.5, "--on-error",
+                     "replace")
+    assert result["accuracy"] in (0, 0.5, 1)
+
+
+def test_the_ranks_of_a_run_that_is_stopped_list_their_bad_samples(tmp_path, damaged):
+    train, _, files = damaged
+    folder = tmp_path / "checkpoints"
+    process = start("mpirun", 2, train, *NETWORK, "--batch", 24, "--epochs", 2000, "--checkpoint-dir", folder,
+                    "--checkpoint-every", "0.2s", "--on-error", "skip", "--quarantine", tmp_path / "bad.jsonl")
+    until = time.monotonic() + 120
+    while not any(int(path.stem.split("-")[1]) > 40 for path in folder.glob("step-*.safetensors")):
+        assert process.poll() is None and time.monotonic() < until, process.communicate(timeout=10)
+        time.sleep(0.05)
+    for rank in processes_below(process.pid):
+        os.kill(rank, signal.SIGTERM)
+    code, _, errors = finish(process, 60)
+    assert code != 0 and "training was stopped after step" in errors
+    listed = files_in(tmp_path / "bad.jsonl", tmp_path / "bad.jsonl.rank-1")
+    assert set(listed) == {file for file in files if file.startswith(str(train))}
+
+
 @pytest.mark.parametrize(("launcher", "killed"),
                          [("mpirun", 0), long("mpirun", 1), long("torchrun", 0), ("torchrun", 1)])
 def test_if_a_rank_dies_all_end_and_the_run_resumes_with_another_number(tmp_path, launcher, killed):

@@ -34,6 +34,7 @@ PipelineSpec evaluation_pipeline(const EvaluationData& data, int size, int batch
   spec.batch_operations.clear();
   spec.cache = {};
   spec.device = {};
+  if (spec.errors.policy == OnError::kReplace) spec.errors.policy = OnError::kSkip;  // none counts twice
   spec.execution.order = ExecutionOrder::kExact;
   spec.execution.prefetch = std::max(2, spec.execution.prefetch);
   return spec;

@@ -17,7 +17,7 @@ struct EvaluationData {
 
 // One epoch in storage order: operations of the spec, else resize and centre crop to `size`; float32, N x 3 x H x W.
 // The last batch may be smaller. The normalisation is the first that is known: that of the spec, of the model, or
-// ImageNet's (CIFAR-10's for images up to 40 px; none for a spec).
+// ImageNet's (CIFAR-10's for images up to 40 px; none for a spec). Bad samples are skipped instead of replaced.
 [[nodiscard]] PipelineSpec evaluation_pipeline(const EvaluationData& data, int size, int batch);
 
 // Emits a notice if the spec has another normalisation than the model.

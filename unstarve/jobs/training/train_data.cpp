@@ -90,6 +90,7 @@ PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given
   spec.batch_operations.clear();  // evaluation uses unmixed images
   spec.cache = {};                // the cache is for the training data
   spec.device = {};
+  if (spec.errors.policy == OnError::kReplace) spec.errors.policy = OnError::kSkip;  // none counts twice
   spec.execution.prefetch = std::max(1, spec.execution.prefetch);
   return spec;
 }

@@ -34,7 +34,8 @@ struct TrainDataSpecs {
 [[nodiscard]] TrainData open_train_data(const TrainDataSpecs& specs, std::stop_token stop, ConfigurationFaults& faults);
 
 // Evaluates each sample of `given` once: its source or mix, with its operations if it has any, else a resize and a crop
-// to the size of the network's input. Batch size, output and execution are those of the training.
+// to the size of the network's input. Batch size, output and execution are those of the training, as is what happens to
+// bad samples, which are skipped instead of replaced.
 [[nodiscard]] PipelineSpec validation_spec(const Settings& settings, const PipelineSpec& given);
 
 // Emits a notice for settings of `given` that evaluation ignores.

@@ -23,6 +23,7 @@ TEST_CASE("evaluation sees each sample once, unmixed") {
   settings.pipeline.order.world = 2;
   settings.pipeline.order.repeat = 3;
   settings.pipeline.execution.prefetch = 0;
+  settings.pipeline.errors = {OnError::kReplace, 7, 0.5};
   PipelineSpec given;
   given.mix = {{.path = "a", .split = "", .weight = 2}, {.path = "b", .split = "", .weight = 1}};
   const PipelineSpec spec = validation_spec(settings, given);
@@ -40,12 +41,15 @@ TEST_CASE("evaluation sees each sample once, unmixed") {
   CHECK(spec.batch_operations.empty());
   CHECK(spec.cache == CacheSpec{});
   CHECK(spec.execution.prefetch == 1);
+  CHECK(spec.errors == ErrorSpec{OnError::kSkip, 7, 0.5});
 
   given.operations = {{"resize", {{"size", {96}}}}};
   settings.train.evaluation_size = 0;
   CHECK(validation_spec(settings, given).operations == given.operations);
   given.operations.clear();
   CHECK(validation_spec(settings, given).operations == evaluation_operations(160));
+  settings.pipeline.errors.policy = OnError::kFail;
+  CHECK(validation_spec(settings, given).errors.policy == OnError::kFail);
 }
 
 TEST_CASE("settings that evaluation ignores are listed") {
