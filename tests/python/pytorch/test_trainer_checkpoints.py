@@ -228,6 +228,22 @@ def test_a_resumed_run_writes_to_the_resumed_folder(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"step-000000{step}.safetensors" for step in (20, 30)]
 
 
+@pytest.mark.filterwarnings("ignore:Trainer. all 12 steps are done", "ignore:training. all 12 steps are done")
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("kind", ["loader", "from_torch", "DataLoader", "DistributedSampler"])
+def test_a_complete_run_can_be_written_to_another_folder_and_continues_from_there(tmp_path, kind, accumulate):
+    def run(epochs, source, target):
+        module = support.Small(dropout=0.3)
+        trainer(module, resumable(kind), epochs=epochs, resume=source, checkpoint_dir=tmp_path / target,
+                accumulate=accumulate).fit()
+        return support.state_of(module)
+
+    whole = run(2, None, "whole")
+    assert support.equal(run(2, tmp_path / "whole", "copied"), whole)
+    continued = run(3, tmp_path / "whole", "continued")
+    assert support.equal(run(3, tmp_path / "copied", "continued from the copy"), continued)
+
+
 @pytest.mark.parametrize("argument", ["checkpoint_dir", "tensorboard"])
 @pytest.mark.parametrize("kind", ["/proc", "file", "below a file", "/dev/null"])
 def test_folders_for_outputs_are_tried_before_the_first_step(tmp_path, argument, kind):
@@ -317,12 +333,12 @@ def test_what_the_ranks_of_one_run_must_not_do(tmp_path, mode, message):
     assert run.returncode == 1 and message in run.stderr, run.stderr
 
 
-def test_the_end_of_another_rank_in_the_backward_pass_is_an_io_error(tmp_path):
+def run_without_torchrun(folder, mode):
+    """Two ranks, none of which ends the other. Returns their exit codes and their errors."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    # Without torchrun, which would end the other rank itself.
-    ranks = [subprocess.Popen([sys.executable, program.__file__, tmp_path, "killed"], stderr=subprocess.PIPE, text=True,
+    ranks = [subprocess.Popen([sys.executable, program.__file__, folder, mode], stderr=subprocess.PIPE, text=True,
                               env=ENVIRONMENT | {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
                                                  "MASTER_PORT": str(port)}) for rank in range(2)]
     try:
@@ -330,6 +346,16 @@ def test_the_end_of_another_rank_in_the_backward_pass_is_an_io_error(tmp_path):
     finally:
         for rank in ranks:
             rank.kill()
-    assert ranks[1].returncode == -signal.SIGKILL, errors[1]
+    return [rank.returncode for rank in ranks], errors
+
+
+def test_the_end_of_another_rank_in_the_backward_pass_is_an_io_error(tmp_path):
+    codes, errors = run_without_torchrun(tmp_path, "killed")
+    assert codes[1] == -signal.SIGKILL, errors[1]
     assert "IoError: training: another rank ended after step 4; expected 2 ranks" in errors[0], errors[0]
     assert "/gloo/" not in errors[0].splitlines()[-1], errors[0]
+
+
+def test_an_exception_in_the_backward_pass_while_gradients_are_exchanged_is_that_of_its_rank(tmp_path):
+    codes, errors = run_without_torchrun(tmp_path, "raising")
+    assert codes[0] == 1 and errors[0].splitlines()[-1].endswith("ArithmeticError: of rank 0"), (codes, errors[0])

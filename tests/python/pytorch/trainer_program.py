@@ -9,8 +9,10 @@
     torchrun ... trainer_program.py FOLDER labels       rank 1 has a label out of range; rank 0 prints its exception
     torchrun ... trainer_program.py FOLDER unused       the module does not use one of its layers
     trainer_program.py FOLDER killed      one of two ranks is killed in a backward pass
+    trainer_program.py FOLDER raising     rank 0 raises in a backward pass and continues for a while
 """
 
+import gc
 import hashlib
 import os
 import signal
@@ -129,8 +131,54 @@ def with_killed_rank(folder):
     support.trainer(Killed() if torch.distributed.get_rank() == 1 else support.Small()).fit()
 
 
+class Fails(torch.autograd.Function):
+    """Raises in the third backward pass of rank 0."""
+
+    passes = 0
+
+    @staticmethod
+    def forward(_, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(_, gradient):
+        Fails.passes += 1
+        if Fails.passes == 3 and torch.distributed.get_rank() == 0:
+            raise ArithmeticError("of rank 0")
+        return gradient
+
+
+class Raising(torch.nn.Module):
+    """Rank 0 raises after the exchange of the first gradients has begun, for which rank 1 is a second late."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, 8, 3)
+        self.hidden = torch.nn.Linear(8 * 14 * 14, 256)  # a bucket of its own
+        self.fc = torch.nn.Linear(256, support.CLASSES)
+
+    def forward(self, images):
+        if Fails.passes == 2 and torch.distributed.get_rank() == 1:
+            time.sleep(1)
+        return self.fc(torch.relu(self.hidden(Fails.apply(self.conv(images)).flatten(1))))
+
+
+def with_raising_rank(folder):
+    torch.distributed.init_process_group("gloo")
+    try:
+        support.trainer(Raising()).fit()
+    except ArithmeticError:
+        gc.collect()
+        until = time.monotonic() + 3
+        while time.monotonic() < until:  # writes to the memory of what was destroyed
+            _ = [bytearray(b"x" * 1000) for _ in range(1000)]
+            time.sleep(0.02)
+        raise
+
+
 MODES = {"ranks": rank, "pruned": with_pruning, "workers": with_workers, "lengths": with_lengths,
-         "networks": with_networks, "labels": with_labels, "unused": with_unused_layer, "killed": with_killed_rank}
+         "networks": with_networks, "labels": with_labels, "unused": with_unused_layer, "killed": with_killed_rank,
+         "raising": with_raising_rank}
 
 if __name__ == "__main__":
     if len(sys.argv) > 2:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -42,7 +43,8 @@ Group open_group(const Ranks& ranks, torch::Device device) {
   return group;
 }
 
-// When the buckets of the steps were exchanged.
+// When the buckets of the steps were exchanged. After an error in a backward pass, an exchange that has begun ends at
+// any time, also after the network is destroyed.
 class BucketTimes {
  public:
   explicit BucketTimes(torch::Device device) : device_(device) {}
@@ -56,7 +58,7 @@ class BucketTimes {
   }
   void end(std::size_t bucket) {
     const std::lock_guard lock(mutex_);
-    marks_[bucket].end.record();
+    if (bucket < marks_.size()) marks_[bucket].end.record();
   }
 
   // After backward(): adds its buckets to the total.
@@ -99,16 +101,16 @@ class BucketTimes {
 // Called by the Reducer for each full bucket.
 class MeanHook final : public c10d::CommHookInterface {
  public:
-  MeanHook(Group group, BucketTimes& times) : group_(std::move(group)), times_(times) {}
+  MeanHook(Group group, std::shared_ptr<BucketTimes> times) : group_(std::move(group)), times_(std::move(times)) {}
 
   c10::intrusive_ptr<c10::ivalue::Future> runHook(c10d::GradBucket& bucket) override {
     Tensors tensors{bucket.getBufferRef().div_(group_->getSize())};
-    const std::size_t number = times_.begin();
+    const std::size_t number = times_->begin();
     const auto future = group_->allreduce(tensors)->getFuture();
-    // The Reducer waits for the returned future, and thus for end(), which another thread calls.
+    // The Reducer waits for the returned future, and thus for end(), which another thread calls. Not after an error.
     return future->then(
-        [this, number](c10::ivalue::Future& exchanged) {
-          times_.end(number);
+        [times = times_, number](c10::ivalue::Future& exchanged) {
+          times->end(number);
           return exchanged.value();
         },
         future->elementType());
@@ -119,7 +121,7 @@ class MeanHook final : public c10d::CommHookInterface {
 
  private:
   Group group_;
-  BucketTimes& times_;
+  std::shared_ptr<BucketTimes> times_;
 };
 
 // The constructor has a list of bucket limits in newer versions of libtorch.
@@ -152,7 +154,7 @@ class GroupExchange final : public Exchange {
       : group_(std::move(group)),
         device_of_values_(device_of_values(*group_, device)),
         parameters_(network.parameters()),
-        times_(device) {
+        times_(std::make_shared<BucketTimes>(device)) {
     try {
       c10d::verify_params_across_processes(group_, parameters_, {});
     } catch (const c10::Error& error) {
@@ -179,7 +181,7 @@ class GroupExchange final : public Exchange {
   }
 
   void before_forward() override {
-    times_.step_done();
+    times_->step_done();
     reducer_->prepare_for_forward();
     (void)reducer_->rebuild_buckets();  // once, after the first backward pass
   }
@@ -200,7 +202,7 @@ class GroupExchange final : public Exchange {
     }
   }
 
-  void add_spans(TimeMark& origin, std::vector<StepSpan>& spans) override { times_.add_spans(origin, spans); }
+  void add_spans(TimeMark& origin, std::vector<StepSpan>& spans) override { times_->add_spans(origin, spans); }
   const SumOverRanks& sum_over_ranks() const override { return sum_over_ranks_; }
   void sum(std::span<double> values) override { reduce(values, c10d::ReduceOp::SUM); }
   void largest(std::span<double> values) override { reduce(values, c10d::ReduceOp::MAX); }
@@ -220,8 +222,8 @@ class GroupExchange final : public Exchange {
   }
 
   ExchangeTimes times() override {
-    times_.step_done();
-    return times_.total();
+    times_->step_done();
+    return times_->total();
   }
 
  private:
@@ -238,7 +240,7 @@ class GroupExchange final : public Exchange {
   const torch::Device device_of_values_;
   const Tensors parameters_;
   Tensors buffers_;
-  BucketTimes times_;
+  std::shared_ptr<BucketTimes> times_;
   std::unique_ptr<c10d::Reducer> reducer_;
   const SumOverRanks sum_over_ranks_ = [this](torch::Tensor& values) {
     Tensors tensors{values};
