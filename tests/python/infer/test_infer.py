@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import signal
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -293,6 +295,21 @@ def test_the_part_of_another_model_is_not_continued(killed, tmp_path):
     other = resnet(tmp_path / "other.onnx", size=None, seed=2)
     message = error_of(other, SLOW, "--out", out, *COLUMNS, "--resume", code=3)
     assert message.startswith(f'unstarve: resume {out}.part: found predictions with model "any.onnx", model_sha256 ')
+
+
+def test_a_part_without_one_of_its_blocks_is_not_continued(uninterrupted, killed, tmp_path):
+    out = tmp_path / "p.csv"
+    part = Path(shutil.copy(killed, tmp_path))
+    content, magic = part.read_bytes(), len(b"unstarve predictions 1\n")
+    size, = struct.unpack_from("<I", content, magic)
+    begin = magic + 8 + size
+    rows, = struct.unpack_from("<I", content, begin)
+    values = json.loads(content[magic + 8:begin])["values"]
+    block = 8 + rows * (16 + 4 * values)
+    part.write_bytes(content[:begin + block] + content[begin + 2 * block:])
+    message = error_of(uninterrupted[0], SLOW, "--out", out, *COLUMNS, "--resume", code=3)
+    assert re.fullmatch(rf"unstarve: resume {out}.part: found \d+ rows for the first \d+ samples; expected a row "
+                        "for each. Delete the file to start again", message), message
 
 
 def test_policies_that_would_lose_the_numbers_of_samples_are_rejected(models, photographs, tmp_path):

@@ -213,6 +213,11 @@ class InferRun {
 
   void predict() {
     const std::uint64_t done = last_id_ ? samples_->ids().lower_bound(0, samples_->size(), *last_id_ + 1) : 0;
+    if (options_.data.errors.policy == OnError::kFail && result_.resumed != done)
+      throw Error(ErrorKind::kInput,
+                  fmt::format("resume {}: found {} rows for the first {} samples; expected a row for "
+                              "each. Delete the file to start again",
+                              part_->path().string(), result_.resumed, done));
     if (done == samples_->size()) return;
     const std::unique_ptr<Device> device = open_device("cpu");
     Loader loader(spec_, dataset_, *device,

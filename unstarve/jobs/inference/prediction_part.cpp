@@ -133,8 +133,8 @@ std::uint64_t PredictionPart::scan(std::uint64_t begin, const std::function<void
   BlockHead head{};
   const std::uint64_t size = size_of_file(file_.get(), path_.string());
   const std::span<std::uint8_t> head_bytes{reinterpret_cast<std::uint8_t*>(&head), sizeof head};
-  while (read_fully(file_.get(), head_bytes, begin, path_.string()) &&
-         head.count <= (size - begin) / row_bytes(values_)) {  // no more than the file has
+  while (read_fully(file_.get(), head_bytes, begin, path_.string()) && head.count > 0 &&  // not a hole
+         head.count <= (size - begin) / row_bytes(values_)) {                             // no more than the file has
     bytes.resize(head.count * row_bytes(values_));
     if (!read_fully(file_.get(), bytes, begin + sizeof head, path_.string()) || crc32(bytes) != head.crc) break;
     rows.ids.resize(head.count);

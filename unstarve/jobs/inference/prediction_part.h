@@ -5,7 +5,8 @@
 //   "unstarve predictions 1\n" | length, CRC-32 of the header | header (JSON) |
 //   rows, CRC-32 of the block | rows: id, label, values | rows, CRC-32 | ...      integers in this machine's byte order
 //
-// A damaged or incomplete block and what follows is cut off when the file is opened.
+// A block has at least one row. A damaged or incomplete block, or a hole, which a power failure may leave, and what
+// follows is cut off when the file is opened.
 //
 // Threads: one. Failure: Error(kIo) with the path; Error(kInput) if the file belongs to another run.
 // Memory:  one block.

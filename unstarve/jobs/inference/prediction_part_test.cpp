@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
@@ -104,6 +105,28 @@ TEST_CASE("a damaged block and those after it are dropped") {
   const PredictionPart part(file.path, kHeader, 2);
   CHECK(part.rows() == 2);
   CHECK(fs::file_size(file.path) == first);
+}
+
+TEST_CASE("a hole of zeros instead of a block and the blocks after it are dropped") {
+  const PartPath file;
+  std::uintmax_t first = 0, second = 0;
+  {
+    PredictionPart part(file.path, kHeader, 2);
+    part.append(rows_from(0, 2));
+    first = fs::file_size(file.path);
+    part.append(rows_from(2, 2));
+    second = fs::file_size(file.path);
+    part.append(rows_from(4, 2));
+  }
+  std::string damaged = read_text_file(file.path);
+  std::fill(damaged.begin() + static_cast<std::ptrdiff_t>(first), damaged.begin() + static_cast<std::ptrdiff_t>(second),
+            '\0');
+  std::ofstream(file.path, std::ios::binary) << damaged;
+  PredictionPart part(file.path, kHeader, 2);
+  CHECK(part.rows() == 2);
+  CHECK(fs::file_size(file.path) == first);
+  part.append(rows_from(2, 1));
+  CHECK(ids_in(part) == std::vector<std::uint64_t>{0, 1, 2});
 }
 
 TEST_CASE("a part of another run and another file are not continued") {
