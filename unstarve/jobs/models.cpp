@@ -237,7 +237,7 @@ class ModelsRun {
 
   void measure_rates() {
     const double begin = kPrepared + (1 - kPrepared) * kLatencyShare;
-    const EngineSettings settings{result_.threads, result_.threads, 1};
+    const EngineSettings settings = supported_by(command_.name, {result_.threads, result_.threads, 1});
     each_engine("compiling", begin, [&](PreparedModel& model) { compile(model, settings, requests_of(settings)); });
     const auto rounds = rounds_of("measuring throughput", begin, 1, (1 - kLatencyShare) * result_.seconds);
     for (std::size_t i = 0; i < models_.size(); ++i)

@@ -188,6 +188,21 @@ def test_the_result_is_compared_with_libtorch(compressed):
     assert reference["p50_ms"] > 0
 
 
+def test_the_engine_with_one_stream_calibrates_and_checks(model, unlabelled, tmp_path):
+    done = run(model, "--data", unlabelled, "--images", "8", "--val-images", "8", "--max-accuracy-loss", "1",
+               "--out", tmp_path / "small", "--engine", "libtorch", "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["after"]["engine"] == "libtorch"
+    assert next(step for step in result["steps"] if step["name"] == "int8")["accuracy"]["images"] == 8
+
+
+def test_a_step_in_bfloat16_is_followed_by_engines_in_float32(compressed):
+    result, _ = compressed
+    engine = next(step for step in result["steps"] if step["name"] == "engine")
+    assert "precision bfloat16" not in (engine["reason"] or "")
+
+
 def test_a_bound_that_nothing_meets_leaves_the_folded_model(model, unlabelled, tmp_path):
     out = tmp_path / "small"
     done = run(model, "--data", unlabelled, "--max-accuracy-loss", "0", "--out", out, "--engine", "openvino",

@@ -210,6 +210,12 @@ def test_networks_on_which_the_engine_crashes_are_listed(tmp_path):
                                                                 "reason": reason}]
 
 
+def test_the_engine_with_one_stream_has_latencies_and_rates():
+    result = result_of("--networks", "cifar_net", "--size", 32, "--engine", "libtorch")
+    assert result["rejected"] == [] and result["engine"] == "libtorch"
+    assert result["networks"][0]["images_per_s"]["median"] > 0
+
+
 def test_auto_is_the_first_engine_that_is_installed(tmp_path):
     (tmp_path / "openvino-2025.3.0.dist-info").mkdir()
     packages = f"{tmp_path}:{os.environ.get('UNSTARVE_PACKAGES', '')}"

@@ -241,6 +241,14 @@ TEST_CASE("a model that does not fit is reported once, not as a fault of every e
   CHECK(error_message([&] { (void)choose_engine(search); }) == "no images");
 }
 
+TEST_CASE("settings have one stream, and float32, for engines without others") {
+  const EngineSettings wanted{4, 4, 1, "bfloat16"};
+  CHECK(supported_by("openvino", wanted) == wanted);
+  CHECK(supported_by("onnxruntime", wanted) == EngineSettings{4, 4, 1, "float32"});
+  CHECK(supported_by(kGpuEngine, wanted) == EngineSettings{4, 4, 1, "float32"});
+  CHECK(supported_by(kReferenceEngine, wanted) == EngineSettings{1, 4, 1, "bfloat16"});
+}
+
 TEST_CASE("engines have names") {
   CHECK(engines_named("auto", "unstarve").size() == 2);
   CHECK(engines_named("openvino", "unstarve")[0].command ==

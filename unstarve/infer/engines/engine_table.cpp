@@ -2,9 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "unstarve/core/module_loader.h"
 
 namespace unstarve {
+
+bool has_bfloat16(std::string_view engine) { return engine == "openvino" || engine == kReferenceEngine; }
+
+EngineSettings supported_by(std::string_view engine, EngineSettings settings) {
+  if (engine == kReferenceEngine) settings.streams = 1;
+  if (!has_bfloat16(engine)) settings.precision = "float32";
+  return settings;
+}
 
 std::vector<EngineCommand> engine_commands(const std::string& program) {
   const auto onnxruntime = [](const char* engine) -> std::vector<std::string> {

@@ -17,6 +17,11 @@ inline constexpr const char* kReferenceEngine = "libtorch";
 // "auto" leaves it out, too.
 inline constexpr const char* kGpuEngine = "tensorrt";
 
+// Whether the engine computes in bfloat16 on a CPU that has it.
+[[nodiscard]] bool has_bfloat16(std::string_view engine);
+// `settings` with one stream, or in float32, if the engine has no others.
+[[nodiscard]] EngineSettings supported_by(std::string_view engine, EngineSettings settings);
+
 // In the order of preference, the reference last. `program`: path of this program, for engines that it runs.
 [[nodiscard]] std::vector<EngineCommand> engine_commands(const std::string& program);
 // The engine of this name; for "auto" all but kReferenceEngine and kGpuEngine.

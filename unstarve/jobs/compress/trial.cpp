@@ -35,6 +35,7 @@ EngineSettings Trial::compile_for_throughput() {
   const int threads = read_topology().usable();
   EngineSettings settings = settings_;
   settings.streams = settings.threads = threads;
+  settings = supported_by(engine(), std::move(settings));
   process_->compile(settings, shape_, requests_of(settings));
   return settings;
 }

@@ -29,7 +29,7 @@ class Trial {
   [[nodiscard]] EngineProcess& process() { return *process_; }
 
   [[nodiscard]] RunningModel running() { return {*process_, settings_}; }
-  // Compiles for a run over many images, with a stream per thread, and returns its settings.
+  // Compiles for a run over many images, with a stream per thread if the engine has several, and returns its settings.
   EngineSettings compile_for_throughput();
   void compile_for_latency();
 

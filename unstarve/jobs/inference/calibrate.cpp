@@ -6,6 +6,7 @@
 
 #include "unstarve/core/machine/topology.h"
 #include "unstarve/infer/engines/choose_engine.h"
+#include "unstarve/infer/engines/engine_table.h"
 #include "unstarve/infer/int8/equalise.h"
 #include "unstarve/infer/int8/quantise.h"
 #include "unstarve/jobs/inference/first_engine.h"
@@ -22,7 +23,8 @@ infer::Calibration calibrate(const infer::Graph& graph, std::span<const std::siz
   const std::unique_ptr<EngineProcess> engine = first_engine(options.engine, options.program, file.path());
   const std::vector<std::int64_t> shape = sample_shape(what, engine->model(), 0);
   const int threads = read_topology().usable();
-  const EngineSettings settings{threads, threads, std::max(fixed_batch(engine->model()), 1)};
+  const EngineSettings settings =
+      supported_by(engine->name(), {threads, threads, std::max(fixed_batch(engine->model()), 1)});
   engine->compile(settings, shape, settings.streams + 1);
   const ImageRun run{
       .what = what, .images = options.images, .seed = options.seed, .progress = options.progress, .stop = options.stop};
