@@ -82,6 +82,8 @@ void propose_bfloat16(StepLedger& ledger) {
   const MachineFacts machine = read_machine_facts();
   if (!machine.has("avx512_bf16") && !machine.has("amx_bf16"))
     return ledger.skip("bfloat16", "this CPU has no instructions for it");
+  if (const std::string& engine = ledger.best().engine(); !has_bfloat16(engine))
+    return ledger.skip("bfloat16", fmt::format("{} does not compute in it", engine));
   ledger.propose("bfloat16", "layers without quantisation", [&] {
     Proposal proposal = ledger.with_graph(ledger.best().graph());
     proposal.settings.precision = "bfloat16";
@@ -96,6 +98,7 @@ void propose_engines(StepLedger& ledger, const std::vector<EngineCommand>& engin
     ledger.propose("engine", engine.name, [&] {
       Proposal proposal = ledger.with_graph(ledger.best().graph());
       proposal.engine = engine.name;
+      proposal.settings = supported_by(engine.name, std::move(proposal.settings));
       return proposal;
     });
   }
