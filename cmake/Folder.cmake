@@ -21,6 +21,7 @@ function(unstarve_unity target)
         string(REGEX REPLACE "^unstarve/(${whole})/.*" "unstarve/\\1" folder ${folder})
         string(REGEX REPLACE "^unstarve/pipeline/(spec|plan)$" "unstarve_pipeline_\\1" folder ${folder})  # with -O1
         string(REGEX REPLACE "^unstarve/pipeline/.*" "unstarve/pipeline" folder ${folder})
+        string(REGEX REPLACE "^unstarve/jobs/.*" "unstarve/jobs/subfolders" folder ${folder})
       endif()
       string(REPLACE "/" "_" group ${folder})
       set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${group})

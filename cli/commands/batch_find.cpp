@@ -58,7 +58,7 @@ Command batch_find_command() {
       "size for sgd and lars, and with its square root for adamw and lamb.",
       "  unstarve batch-find photos/ --model resnet18 --report batch.html\n"
       "  unstarve batch-find photos/ --config tuned.yaml --from 16 --to 512 --seconds 10 --json",
-      trainer_options({{"--from", "N", "1", "smallest size"},
+      trainer_options({{"--from", "N", "2", "smallest size"},
                        {"--to", "N", "number of samples, or --from if that is larger",
                         "largest size; samples repeat in batches that exceed the data"},
                        {"--seconds", "S", "4", "duration of the measurement of each size"},

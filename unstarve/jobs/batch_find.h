@@ -31,7 +31,7 @@ struct BatchFindOptions {
   Settings settings;  // their batch and learning rate belong together; the learning rate is scaled from there
   ConfigurationFaults faults{};  // that are already known; run_batch_find() reports them with those that it finds
   Target target;                 // not emulated
-  int from = 1;
+  int from = 2;                  // with 1, batch norm of layers of one pixel is an error
   int to = 0;                    // 0: the number of samples in the data
   double seconds = 4;            // per size
   double longest_s = 0;          // a size that takes longer is not measured; 0: kSlowest * seconds

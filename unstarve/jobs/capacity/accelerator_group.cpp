@@ -60,7 +60,7 @@ class StepBarrier {
   bool over_ = false, cancelled_ = false;
 };
 
-struct Timeline {
+struct GroupTimeline {
   std::int64_t first_ns = 0;  // end of the first step, which is not counted
   std::int64_t last_ns = 0;
   std::int64_t steps = 0;
@@ -104,7 +104,7 @@ class Emulation {
   }
 
   void use_batches(int number, StepBarrier& barrier) {
-    Timeline& timeline = timelines_[static_cast<std::size_t>(number)];
+    GroupTimeline& timeline = timelines_[static_cast<std::size_t>(number)];
     const std::size_t most = kMostAcceleratorSteps / timelines_.size();
     EmulatedAccelerator accelerator(model_, group_.batch, clock_);
     std::int64_t now = clock_.now_ns();
@@ -147,7 +147,7 @@ class Emulation {
     const double step_ns = static_cast<double>(EmulatedAccelerator(model_, group_.batch, clock_).step_ns());
     AcceleratorUse use;
     use.lowest = 1;
-    for (const Timeline& timeline : timelines_) {
+    for (const GroupTimeline& timeline : timelines_) {
       const auto wall = static_cast<double>(timeline.last_ns - timeline.first_ns);
       const auto steps = static_cast<double>(timeline.steps);
       const double one = wall > 0 ? steps * step_ns / wall : 0;
@@ -167,7 +167,7 @@ class Emulation {
   const AcceleratorGroup group_;
   BatchFeed& feed_;
   Clock& clock_;
-  std::vector<Timeline> timelines_;
+  std::vector<GroupTimeline> timelines_;
   std::vector<std::unique_ptr<StepBarrier>> barriers_;  // by job
   std::mutex mutex_;
   std::exception_ptr failure_;

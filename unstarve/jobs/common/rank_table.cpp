@@ -14,7 +14,7 @@
 namespace unstarve {
 namespace {
 
-std::string percent(bool known, double share) { return known ? fmt::format("{:.0f}%", 100 * share) : "-"; }
+std::string percent_or_dash(bool known, double share) { return known ? fmt::format("{:.0f}%", 100 * share) : "-"; }
 
 std::string rate_text(double bytes_per_s) {
   return bytes_per_s > 0 ? format_bytes(static_cast<std::uint64_t>(bytes_per_s)) + "/s" : "-";
@@ -41,10 +41,10 @@ std::vector<std::string> row_of(std::span<const RankUse> ranks, const RankUse& r
           printable(rank.host.name),
           fmt::format("{}", rank.pid),
           rank.steps.rate > 0 ? fmt::format("{:.2f}", rank.steps.rate) : "-",
-          percent(rank.stacks.seconds > 0, rank.stacks.input),
-          percent(rank.stacks.seconds > 0, rank.stacks.exchange),
+          percent_or_dash(rank.stacks.seconds > 0, rank.stacks.input),
+          percent_or_dash(rank.stacks.seconds > 0, rank.stacks.exchange),
           fmt::format("{:.2f}", rank.main_cores + rank.other_cores),
-          percent(true, rank.run_delay),
+          percent_or_dash(true, rank.run_delay),
           rate_text(rank.storage_bytes_per_s),
           rate_text(rank.host.received_bytes_per_s),
           clock_text(offset_of(ranks, rank))};

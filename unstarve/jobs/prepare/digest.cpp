@@ -21,7 +21,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+constexpr std::size_t kDigestPieceBytes = std::size_t{1} << 20;
 
 void check(int done, const char* what) {
   if (done != 1) throw Error(ErrorKind::kInternal, std::string("OpenSSL cannot ") + what);
@@ -52,7 +52,7 @@ std::string digest_file(const std::filesystem::path& path, Checksum kind,
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   check(EVP_DigestInit_ex(context.get(), kind == Checksum::kMd5 ? EVP_md5() : EVP_sha256(), nullptr),
         "start a checksum");
-  std::vector<std::uint8_t> piece(kPieceBytes);
+  std::vector<std::uint8_t> piece(kDigestPieceBytes);
   for (std::uint64_t offset = 0;;) {
     const Transfer read = read_at(file.get(), offset, piece);
     if (read.error != 0) throw io_error("read", path.string(), read.error);

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-struct Image {
+struct CocoImage {
   std::int64_t id = 0;
   std::string file;
 };
@@ -31,7 +31,7 @@ struct Object {
 };
 
 struct Instances {
-  std::vector<Image> images;
+  std::vector<CocoImage> images;
   std::vector<Object> objects;
   std::map<std::int64_t, std::string> categories;
 };
@@ -126,11 +126,11 @@ void add_coco_rows(const fs::path& folder, const std::string& images, const std:
   const fs::path file = folder / "annotations" / ("instances_" + images + ".json");
   Instances instances = read_instances(file);
   take_classes(instances, file, manifest);
-  std::ranges::sort(instances.images, [](const Image& a, const Image& b) { return a.file < b.file; });
+  std::ranges::sort(instances.images, [](const CocoImage& a, const CocoImage& b) { return a.file < b.file; });
   std::ranges::stable_sort(instances.objects, [](const Object& a, const Object& b) {
     return a.image != b.image ? a.image < b.image : a.area > b.area;
   });
-  for (const Image& image : instances.images) {
+  for (const CocoImage& image : instances.images) {
     if (leaves_folder(image.file))
       throw Error(ErrorKind::kInput, file.string() + ": file_name is outside the folder: " + image.file);
     const std::string path = images + "/" + image.file;

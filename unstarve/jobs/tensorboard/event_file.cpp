@@ -34,11 +34,11 @@ enum ImageField { kHeight = 1, kWidth = 2, kColourSpace = 3, kEncoded = 4 };
 enum SessionField { kStatus = 1 };
 constexpr std::int64_t kStart = 1, kRgb = 3, kString = 7;
 
-double seconds_now() {
+double unix_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-WireWriter event_at(std::int64_t step) { return WireWriter().float64(kWallTime, seconds_now()).integer(kStep, step); }
+WireWriter event_at(std::int64_t step) { return WireWriter().float64(kWallTime, unix_seconds()).integer(kStep, step); }
 
 std::string event_of(std::int64_t step, const WireWriter& value) {
   return event_at(step).message(kSummary, WireWriter().message(kValue, value)).text();
@@ -55,11 +55,11 @@ EventFile::EventFile(const fs::path& folder, std::int64_t first_step) {
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed) throw io_error("create the folder", folder.string(), failed.value());
-  path_ = folder / fmt::format("events.out.tfevents.{}.{}.{}", static_cast<std::int64_t>(seconds_now()), host_name(),
+  path_ = folder / fmt::format("events.out.tfevents.{}.{}.{}", static_cast<std::int64_t>(unix_seconds()), host_name(),
                                ::getpid());
   file_.reset(std::fopen(path_.c_str(), "ab"));
   if (!file_) throw io_error("create", path_.string(), errno);
-  write(WireWriter().float64(kWallTime, seconds_now()).bytes(kFileVersion, "brain.Event:2").text());
+  write(WireWriter().float64(kWallTime, unix_seconds()).bytes(kFileVersion, "brain.Event:2").text());
   if (first_step > 0) write(event_at(first_step).message(kSessionLog, WireWriter().integer(kStatus, kStart)).text());
 }
 

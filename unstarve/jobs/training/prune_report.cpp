@@ -52,9 +52,9 @@ nlohmann::ordered_json sizes_json(const PruneResult& r) {
 }
 
 nlohmann::ordered_json channels_json(const PruneResult& r, const PruneSettings& settings) {
-  nlohmann::ordered_json json{{"target", settings.sparsity}, {"pattern", "channels"}, {"sizes", sizes_json(r)}};
-  json.update(to_json(*r.channels));
-  return json;
+  nlohmann::ordered_json channels{{"target", settings.sparsity}, {"pattern", "channels"}, {"sizes", sizes_json(r)}};
+  channels.update(to_json(*r.channels));
+  return channels;
 }
 
 ReportTile share_tile(double after, double before, const char* label) {
