@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   (void)parse_cpu_ticks(text, {0, 1, 7});
   (void)parse_quota_periods(text);
   (void)parse_network_bytes(text);
-  (void)parse_locked_memory(text);
+  (void)parse_status_memory(text);
   for (const int cpu : parse_allowed_cpus(text))
     if (cpu < 0) std::abort();
   if (const RankNumbers numbers = parse_rank_numbers(text); numbers.global < -1 || numbers.local < -1) std::abort();

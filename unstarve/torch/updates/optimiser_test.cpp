@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include <torch/nn/utils/clip_grad.h>
 #include <torch/optim/adamw.h>
 #include <torch/optim/sgd.h>
 #include <torch/types.h>
