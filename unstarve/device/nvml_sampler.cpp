@@ -86,6 +86,11 @@ void NvmlSampler::add_utilisation(Gpu& gpu, std::vector<GpuProcessLook>& process
   gpu.latest_samples = now;
   for (const NvmlProcessSample& sample : samples)
     gpu.latest_sample_us = std::max(gpu.latest_sample_us, sample.microseconds);
+  const auto is_known = [&](const NvmlProcessSample& sample) {
+    return std::ranges::any_of(processes, [&](const auto& process) { return process.process == sample.process; });
+  };
+  // Those of other processes alone may have the numbers of another container.
+  if (!samples.empty() && std::ranges::none_of(samples, is_known)) return;
   for (GpuProcessLook& process : processes) {
     double sum = 0;
     int found = 0;

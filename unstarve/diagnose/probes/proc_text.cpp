@@ -218,7 +218,7 @@ StatusMemory parse_status_memory(std::string_view text) {
     return 1024 * std::clamp<std::int64_t>(value_of(text, key).value_or(0), 0, kMostKilobytes);
   };
   StatusMemory memory{bytes("VmLck:"), bytes("VmPin:"), std::nullopt};
-  if (value_of(text, "RssAnon:")) memory.anonymous_bytes = bytes("RssAnon:") + bytes("VmSwap:");
+  if (value_of(text, "RssAnon:")) memory.anonymous_bytes = bytes("RssAnon:") + bytes("RssShmem:") + bytes("VmSwap:");
   return memory;
 }
 

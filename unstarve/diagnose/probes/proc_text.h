@@ -101,9 +101,10 @@ struct NetworkBytes {
 
 // /proc/PID/status; 0 for threads of the kernel and processes that have ended.
 struct StatusMemory {
-  std::int64_t locked_bytes = 0;                // VmLck: by mlock()
-  std::int64_t pinned_bytes = 0;                // VmPin: by drivers and io_uring
-  std::optional<std::int64_t> anonymous_bytes;  // RssAnon and VmSwap: without pages of files; unknown before Linux 4.5
+  std::int64_t locked_bytes = 0;  // VmLck: by mlock()
+  std::int64_t pinned_bytes = 0;  // VmPin: by drivers and io_uring
+  std::optional<std::int64_t>
+      anonymous_bytes;  // RssAnon, RssShmem, VmSwap: without pages of files; unknown before Linux 4.5
 };
 [[nodiscard]] StatusMemory parse_status_memory(std::string_view text);
 

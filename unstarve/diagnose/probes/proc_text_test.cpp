@@ -102,11 +102,12 @@ TEST_CASE("counts of the machine") {
   CHECK_FALSE(parse_network_bytes("Inter-|   Receive\n"));
   CHECK_FALSE(parse_network_bytes("  eth0: 1000 3\n"));
   const StatusMemory memory = parse_status_memory(
-      "VmSize:\t 900 kB\nVmLck:\t      64 kB\nVmPin:\t    2048 kB\nRssAnon:\t  40 kB\nRssFile:\t  70 kB\nVmSwap:\t 8 "
+      "VmSize:\t 900 kB\nVmLck:\t      64 kB\nVmPin:\t    2048 kB\nRssAnon:\t  40 kB\nRssFile:\t  70 kB\nRssShmem:\t "
+      "16 kB\nVmSwap:\t 8 "
       "kB\n");
   CHECK(memory.locked_bytes == 65536);
   CHECK(memory.pinned_bytes == 2 << 20);
-  CHECK(memory.anonymous_bytes == 48 << 10);
+  CHECK(memory.anonymous_bytes == 64 << 10);
   CHECK(parse_status_memory("Name:\tkthreadd\n").pinned_bytes == 0);
   CHECK_FALSE(parse_status_memory("Name:\tkthreadd\n").anonymous_bytes);
 }

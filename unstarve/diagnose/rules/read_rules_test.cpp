@@ -68,7 +68,8 @@ TEST_CASE("a program that only writes does not read slowly") {
   RunProfile profile = run(6, {});
   profile.processes[0].main_thread.waits.flush_s = 3;
   CHECK(read_use(profile).files == 0);
-  CHECK(found(profile) == Names{"logging-stall"});
+  REQUIRE(found(profile) == Names{"logging-stall"});
+  CHECK(findings_of(profile)[0].title == "the main thread waits for writes to files");
 }
 
 TEST_CASE("slow reads of workers") {

@@ -18,7 +18,8 @@ std::optional<RunFinding> find_hidden_syncs(const RunProfile& profile) {
   for (const CopyUse& copy : trace.copies)
     if (copy.direction == CopyDirection::kToHost) small_reads += copy.tiny;
   finding->evidence = fmt::format(
-      "{:.1f} synchronisations and {:.1f} small copies to the host {}; after them, all accelerators are idle for {}",
+      "{:.1f} synchronisations and {:.1f} small copies to the host {}; waiting for them leaves all accelerators idle "
+      "for {}",
       rate_of(trace, static_cast<double>(trace.runtime.synchronisations.count)),
       rate_of(trace, static_cast<double>(small_reads)), rate_unit(trace), time_of(trace, idle_s));
   finding->changes = {

@@ -131,6 +131,17 @@ TEST_CASE("without steps, the thread of the loader is the main thread, not that 
   CHECK(use.loader == "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
 }
 
+TEST_CASE("without steps, a thread that saves or loads in the background is not the main thread") {
+  TraceEvents events = read_events(kineto_text(R"~(
+    {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 20},
+    {"ph": "X", "cat": "user_annotation", "name": "save_checkpoint", "pid": 1, "tid": 2, "ts": 5, "dur": 90},
+    {"ph": "X", "cat": "user_annotation", "pid": 1, "tid": 2, "ts": 95, "dur": 5,
+     "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"})~"));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.idle.loader_s == 0);
+  CHECK(use.idle.checkpoint_s == 0);
+}
+
 TEST_CASE("the categories of PyTorch 1.8") {
   CHECK(activities(read_events(kineto_text(R"~(
     {"ph": "X", "cat": "Operator", "name": "ProfilerStep#1", "pid": 13721, "tid": "123", "ts": 50, "dur": 400,

@@ -134,21 +134,21 @@ class Reduction {
     return observed.begin <= observed.end ? observed : Interval{};
   }
 
-  // Of a trace without steps: the thread that loads, saves and logs most often, in Kineto's traces the first one of its
-  // process, or the busiest. The busiest may be PyTorch's thread for gradients.
+  // Of a trace without steps: in Kineto's traces the first thread of its process, in others the thread that loads most
+  // often, or the busiest. The busiest may be PyTorch's thread for gradients.
   [[nodiscard]] std::uint32_t main_lane() const {
+    const std::uint32_t busiest = busiest_lane(events_);
+    if (source_.format == "Kineto") {
+      const std::string& lane = source_.lane(busiest);  // "process/thread"
+      const std::string process = lane.substr(0, lane.find('/')), first = process + "/" + process;
+      for (const TraceEvent& event : events_)
+        if (!is_on_device(event.activity) && source_.lane(event.lane) == first) return event.lane;
+    }
     std::map<std::uint32_t, std::int64_t> counts;
     for (const TraceEvent& event : events_)
-      if (is_of_main_thread(event.activity) && !is_wait_of_graph(event)) ++counts[event.lane];
+      if (event.activity == TraceActivity::kLoader && !is_wait_of_graph(event)) ++counts[event.lane];
     const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-    if (most != counts.end()) return most->first;
-    const std::uint32_t busiest = busiest_lane(events_);
-    if (source_.format != "Kineto") return busiest;
-    const std::string& lane = source_.lane(busiest);  // "process/thread"
-    const std::string process = lane.substr(0, lane.find('/')), first = process + "/" + process;
-    for (const TraceEvent& event : events_)
-      if (!is_on_device(event.activity) && source_.lane(event.lane) == first) return event.lane;
-    return busiest;
+    return most != counts.end() ? most->first : busiest;
   }
 
   void choose_threads() {

@@ -21,6 +21,12 @@ std::optional<RunFinding> find_logging(const RunProfile& profile) {
   // little time in known functions.
   const double least = !saves && flush_share(profile) >= kFlushes ? 0.01 : kFlushes;
   const double by_stacks = main_stall_share(profile, Activity::kLogging, least, !saves);
+  if (by_stacks == 0 && !saves) {
+    return find_stall(profile,
+                      {Activity::kLogging, "the main thread waits for writes to files",
+                       Changes{"write files in another thread, in large pieces, and rarely with fsync"}, kFlushes},
+                      flush_share(profile));
+  }
   return find_stall(profile,
                     {Activity::kLogging,
                      "writing logs stops the training",
