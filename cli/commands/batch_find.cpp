@@ -1,5 +1,6 @@
 #include "unstarve/jobs/batch_find.h"
 
+#include <algorithm>
 #include <array>
 
 #include "../options/shared.h"
@@ -31,6 +32,7 @@ int run_batch_find_command(const Arguments& arguments, const std::string& comman
   };
   batch(options.from, "--from");
   batch(options.to, "--to");
+  if (!arguments.has("--from") && options.to > 0) options.from = std::min(options.from, options.to);
   faults.collect([&] { options.seconds = arguments.number("--seconds", options.seconds, 0.1, 3600); });
   faults.collect([&] { options.longest_s = arguments.number("--longest", options.longest_s, 0.1, 36000); });
   faults.collect([&] { options.memory_bytes = arguments.megabytes("--memory-limit", 0) * 1'000'000; });

@@ -325,7 +325,10 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
     throw;
   }
   add_bad();
+  const bool noticed = !bad.empty(BadSamples::Of::kValidation);
   notice_failure([&, &of = *trainer, &both = data] { bad.gather(of, options.ranks, both); });
+  if (!noticed && !bad.empty(BadSamples::Of::kValidation))
+    emit_notice("evaluation leaves out samples of other ranks that cannot be read");  // here only rank 0 emits notices
   if (options.ranks.first()) list_bad(options.quarantine);
   add_results(result, options, run, position, *trainer);
   const bool prunes = removes_channels || (settings.train.prune.any() && !settings.train.prune.channels());

@@ -168,7 +168,7 @@ class TorchTrainer final : public Trainer {
   void warm_up(int samples, int image_size) override {
     if (placement_.device.is_cpu() || !given_.from_zoo) return;
     translate_errors("choosing the kernels of the GPU", [&] {
-      compute_on_copy(samples, image_size);
+      compute_on_copy(exchange_ ? std::max(samples, 2) : samples, image_size);  // its batch norm is that of one rank
       reset_peak_memory(placement_.device);
     });
   }
@@ -268,6 +268,7 @@ class TorchTrainer final : public Trainer {
   void average_statistics() override {
     if (!exchange_) return;
     translate_errors("averaging the statistics of all ranks", [&] {
+      state_.use_average(false);  // evaluate() of a rank without batches has not set it
       std::vector<torch::Tensor> statistics = state_.statistics();
       exchange_->average(statistics);
     });

@@ -314,6 +314,20 @@ def test_a_rank_may_have_no_batch_of_an_evaluation(tmp_path, launcher, damaged):
     assert result["accuracy"] in (0, 0.5, 1)
 
 
+def test_a_rank_without_an_evaluation_averages_the_statistics_of_the_training(tmp_path):
+    """Not those of the averaged weights, with which other ranks have evaluated."""
+    states = []
+    for images in (1, 2):  # the second rank has none, one
+        folder = tmp_path / str(images)
+        trained("mpirun", 2, "synthetic:classes=4,images=192,size=32,seed=2", "--val",
+                f"synthetic:classes=4,images={images},size=32,seed=5", "--model", "cifar_net", "--precision", "float32",
+                "--seed", 3, "--batch", 24, "--epochs", 2, "--average", 0.9, "--checkpoint-dir", folder)
+        states.append(tensors(max(folder.glob("*.safetensors"))))
+    assert states[0].keys() == states[1].keys() and any("running_mean" in name for name in states[0])
+    for name, values in states[0].items():
+        assert np.array_equal(values, states[1][name]), name
+
+
 def test_the_ranks_of_a_run_that_is_stopped_list_their_bad_samples(tmp_path, damaged):
     train, _, files = damaged
     folder = tmp_path / "checkpoints"
