@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "unstarve/codecs/common/image_header.h"
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/suggestion.h"
 
@@ -147,8 +146,6 @@ Size Parameters::size(std::string_view name) const {
   const bool sound = (values.size() == 1 || values.size() == 2) && is_integer_in(values.front(), 1, kMaxSize) &&
                      is_integer_in(values.back(), 1, kMaxSize);
   if (!sound) fail(name, value, fmt::format("one side, or height and width, from 1 to {} pixels", kMaxSize));
-  if (values.back() * values.front() > static_cast<double>(kMaxPixels))
-    fail(name, value, fmt::format("at most {} pixels", kMaxPixels));
   return {static_cast<int>(values.back()), static_cast<int>(values.front())};
 }
 
