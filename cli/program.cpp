@@ -228,9 +228,9 @@ int own_output() {
 
 int run_program(int argc, char** argv, Start start) {
   // A file that is opened later must not become a standard stream that was closed. Writing to the null device fails if
-  // it was opened for reading, as it does to a closed stream.
+  // it was opened for reading, as it does to a closed stream. Programs that are started have closed streams again.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (::fcntl(stream, F_GETFD) < 0) (void)!::open("/dev/null", O_RDONLY);
+    if (::fcntl(stream, F_GETFD) < 0) (void)!::open("/dev/null", O_RDONLY | O_CLOEXEC);
   std::signal(SIGINT, interrupted);
   std::signal(SIGTERM, interrupted);
   // Exceeding a file size limit and writing to a closed pipe become errors of the write.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "unstarve/core/clock.h"
 #include "unstarve/core/error.h"
@@ -112,7 +113,7 @@ void print_output(const std::string& text) {
 }
 
 void throw_output_error() {
-  if (output_error) throw *output_error;
+  if (const std::optional<Error> error = std::exchange(output_error, std::nullopt)) throw *error;
 }
 
 bool output_is_closed() { return output_closed; }

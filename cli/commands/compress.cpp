@@ -10,7 +10,7 @@ int run_compress_command(const Arguments& arguments, const std::string& command_
   check_outputs(arguments, {"--report"});
   const std::filesystem::path out = arguments.text("--out");
   if (std::error_code none; !std::filesystem::exists(out, none) || std::filesystem::is_directory(out, none))
-    check_output_folder("--out", out);  // run_compress() has the error for a file
+    check_output_folder(arguments, "--out");  // run_compress() has the error for a file
   CompressOptions options;
   options.model = arguments.text("MODEL");
   options.import.model = arguments.text("--model");

@@ -222,7 +222,8 @@ ReadSettings read_settings(Arguments arguments, ConfigurationFaults& faults) {
   cache.folder = arguments.text("--cache-folder", cache.folder);
   integer(cache.limit_mb, "--cache-mb", 1, 1LL << 40);
   for (const char* const option : {"--cache-folder", "--cache-mb"})
-    if (arguments.has(option) && !arguments.has("--cache") && cache.what == CacheWhat::kNothing)
+    if (arguments.has(option) && !arguments.has("--cache") && cache.what == CacheWhat::kNothing &&
+        !read.file_has_faults)
       faults.add({ErrorKind::kArgument, std::string(option) + ": no effect without --cache; expected both or neither"});
   return read;
 }

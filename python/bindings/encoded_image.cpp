@@ -12,9 +12,11 @@ EncodedImage::EncodedImage(nb::handle source) {
   if (PyUnicode_Check(source.ptr()) != 0) {
     path_ = nb::cast<std::string>(source);
   } else if (PyObject_GetBuffer(source.ptr(), &buffer_, PyBUF_SIMPLE) != 0) {
-    if (PyErr_ExceptionMatches(PyExc_TypeError) != 0) throw nb::python_error();
-    PyErr_Clear();  // its text names a flag of the buffer protocol
-    throw argument_error("image: found bytes that are not contiguous; expected contiguous ones. Use bytes(image).");
+    if (PyErr_ExceptionMatches(PyExc_BufferError) == 0 && PyErr_ExceptionMatches(PyExc_ValueError) == 0)
+      throw nb::python_error();
+    const nb::python_error error;  // BufferError, or of NumPy ValueError
+    throw argument_error("image: found {}; expected contiguous bytes. Use bytes(image).",
+                         nb::str(error.value()).c_str());
   }
 }
 

@@ -74,7 +74,7 @@ class ImageSource final : public CapacitySource {
     const int reads = dataset_->reads_in_flight();
     result.cached = reads == 0;  // before reading
     if (progress) progress("loader alone", 0.01);
-    LoaderRate alone = loader_rate(spec_, dataset_, *device_, seconds * kLoaderTime / both, {.epoch = epoch_++});
+    LoaderRate alone = loader_rate(spec_, dataset_, *device_, seconds * kLoaderTime / both, next_start());
     result.figures.loader = alone.samples_per_s;
     result.figures.loader_cores = std::min(alone.cores_busy, static_cast<double>(cores_));
     result.figures.delayed_cores = alone.cores_delayed;
@@ -85,23 +85,25 @@ class ImageSource final : public CapacitySource {
     batch_memory_ = batch_bytes(loader.plan());
     result.storage_threads = std::max({cores_, reads, spec_.execution.threads, spec_.execution.read_ahead});
     const StorageRate storage =
-        storage_rate(*dataset_, loader, seconds * kStorageTime / both, result.storage_threads, {.epoch = epoch_++});
+        storage_rate(*dataset_, loader, seconds * kStorageTime / both, result.storage_threads, next_start());
     result.storage = storage.samples_per_s;
     result.storage_bytes_per_s = storage.bytes_per_s;
   }
 
   [[nodiscard]] std::unique_ptr<BatchFeed> feed(int prefetch) override {
-    return std::make_unique<LoaderFeed>(spec_, dataset_, *device_, prefetch, epoch_++);
+    return std::make_unique<LoaderFeed>(spec_, dataset_, *device_, prefetch, next_start());
   }
   [[nodiscard]] std::uint64_t batch_memory() const override { return batch_memory_; }
 
  private:
+  [[nodiscard]] EpochPosition next_start() { return start_of_measurement(spec_, dataset_->size(), measurements_++); }
+
   PipelineSpec spec_;
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Device> device_;
   int cores_ = 1;
   std::uint64_t batch_memory_ = 0;
-  std::uint32_t epoch_ = 0;  // of the next measurement: each begins with other samples
+  std::uint32_t measurements_ = 0;
 };
 
 class RawSource final : public CapacitySource {

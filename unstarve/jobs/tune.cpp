@@ -111,7 +111,7 @@ std::string verdict_of(const RatioInterval& over_base, const RatioInterval& over
   if (kept == KeptSteps::kFaster || kept == KeptSteps::kFewerFaster)
     return compared + text(over_defaults) + " times the defaults and " + base;
   if (kept == KeptSteps::kByAccuracy) {
-    const std::string others = over_defaults.pairs > 0 ? ", without the other steps, which reach " +
+    const std::string others = over_defaults.pairs > 0 ? "; the settings without these steps reach " +
                                                              text(over_defaults) + " times the defaults"
                                                        : "";
     return "the defaults with the steps kept for their time to accuracy reach " + base + others;

@@ -63,10 +63,10 @@ void read_block(int file, const std::string& name, const RawData::Block& block, 
 }  // namespace
 
 LoaderFeed::LoaderFeed(PipelineSpec spec, const std::shared_ptr<const Dataset>& dataset, Device& device, int prefetch,
-                       std::uint32_t epoch) {
+                       EpochPosition begin) {
   spec.execution.prefetch = prefetch;
   loader_ = std::make_unique<Loader>(with_full_batches(std::move(spec), dataset->size()), dataset, device,
-                                     Loader::Options{.start = {.epoch = epoch}, .check_data = false});
+                                     Loader::Options{.start = begin, .check_data = false});
 }
 
 LoaderFeed::~LoaderFeed() = default;

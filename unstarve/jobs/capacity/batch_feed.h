@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/position.h"
 #include "unstarve/pipeline/spec/spec.h"
 
 namespace unstarve {
@@ -45,7 +46,7 @@ class BatchFeed {
 class LoaderFeed final : public BatchFeed {
  public:
   LoaderFeed(PipelineSpec spec, const std::shared_ptr<const Dataset>& dataset, Device& device, int prefetch,
-             std::uint32_t epoch = 0);
+             EpochPosition begin = {});
   ~LoaderFeed() override;
   [[nodiscard]] Taken take() override;
   void close() override;

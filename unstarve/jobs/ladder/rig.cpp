@@ -10,6 +10,7 @@
 #include "unstarve/core/machine/cpu_split.h"
 #include "unstarve/device/device.h"
 #include "unstarve/observe/accelerator.h"
+#include "unstarve/ops/schedule.h"
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/pipeline/plan/plan.h"
 #include "unstarve/pipeline/spec/check_spec.h"
@@ -38,11 +39,14 @@ PipelineSpec with_full_batches(PipelineSpec pipeline, std::uint64_t samples) {
 
 EpochPosition start_of_measurement(const PipelineSpec& pipeline, std::uint64_t samples, std::uint32_t number) {
   const OrderSpec& order = pipeline.order;
-  if (order.shuffle && order.window == 0 && !size_changes_from(pipeline)) return {.epoch = number};
-  // Multiples of the golden ratio are far from each other.
+  const bool scheduled =
+      !changing_epochs(pipeline.operations).empty() || !changing_epochs(pipeline.batch_operations).empty();
+  if (order.shuffle && order.window == 0 && !scheduled) return {.epoch = number};
+  // Multiples of the golden ratio are far from each other. Those in the first half rarely reach the next epoch.
   const double turns = number * std::numbers::phi;
-  const std::uint64_t length = order.epoch > 0 ? order.epoch : samples;
-  return {.offset = static_cast<std::uint64_t>((turns - std::floor(turns)) * static_cast<double>(length))};
+  const std::uint64_t length =
+      order.epoch > 0 ? order.epoch : std::min(samples, pipeline.source.take.value_or(samples));
+  return {.offset = static_cast<std::uint64_t>((turns - std::floor(turns)) * 0.5 * static_cast<double>(length))};
 }
 
 Rig::Rig(const Settings& settings, const std::shared_ptr<const Dataset>& dataset, const Target& target,

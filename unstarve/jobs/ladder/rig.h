@@ -46,7 +46,7 @@ struct Block {
 
 // Where measurement `number` of the same data begins: with other samples than those before, which are in the page cache
 // by then. This is another epoch, or another position of the first one if all epochs have a similar order or if a
-// schedule gives them other sizes. `samples`: of the data.
+// schedule gives them other parameters, and so another speed. `samples`: of the data.
 [[nodiscard]] EpochPosition start_of_measurement(const PipelineSpec& pipeline, std::uint64_t samples,
                                                  std::uint32_t number);
 
