@@ -110,7 +110,7 @@ def test_image_info_reads_format_kind_and_channels():
     (lambda: un.decode(FILES["png"], region=7), un.errors.ArgumentError, r"7; expected \(top, left, height, width\)"),
     (lambda: un.decode(FILES["png"], size=0), un.errors.ArgumentError, "parameter 'size'"),
     (lambda: un.decode(FILES["png"], size=9, interpolation="cubic"), un.errors.ArgumentError, "expected one of"),
-    (lambda: un.decode(np.zeros(99, np.uint8)[::2]), un.errors.ArgumentError, r"contiguous; expected contiguous bytes\. Use bytes"),
+    (lambda: un.decode(np.zeros(99, np.uint8)[::2]), un.errors.ArgumentError, "expected contiguous"),
     (lambda: un.image_info(memoryview(bytes(99))[::2]), un.errors.ArgumentError, "contiguous"),
     (lambda: un.decode(FILES["png"], interpolation="cubic"), un.errors.ArgumentError, "expected one of near"),
     (lambda: un.decode(FILES["png"], max_pixels=60 * 90 - 1), un.errors.InputError, "decode.max_pixels is 5399"),
