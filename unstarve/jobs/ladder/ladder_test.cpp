@@ -134,7 +134,7 @@ TEST_CASE("measurements begin with samples that the ones before have not read") 
   CHECK(start_of_measurement(spec, 1000, 3) == EpochPosition{.epoch = 3});
   PipelineSpec scheduled = spec;
   OpValue probability;
-  probability.schedule = Schedule{{{0, {0}}, {8, {1}}}};
+  probability.schedule = {.points = {{0, {0}}, {8, {1}}}};
   scheduled.operations = {{"gaussian_blur", {{"probability", probability}}}};
   CHECK(start_of_measurement(scheduled, 1000, 3).epoch == 0);
   std::swap(scheduled.operations, scheduled.batch_operations);
