@@ -66,7 +66,7 @@ LoaderFeed::LoaderFeed(PipelineSpec spec, const std::shared_ptr<const Dataset>& 
                        EpochPosition begin) {
   spec.execution.prefetch = prefetch;
   loader_ = std::make_unique<Loader>(with_full_batches(std::move(spec), dataset->size()), dataset, device,
-                                     Loader::Options{.start = begin, .check_data = false});
+                                     Loader::Options{.start = std::move(begin), .check_data = false});
 }
 
 LoaderFeed::~LoaderFeed() = default;
