@@ -6,7 +6,7 @@
 namespace unstarve {
 namespace {
 
-constexpr std::chrono::milliseconds kSamplePeriod{1500};  // of the driver, at most: up to a second
+constexpr std::chrono::milliseconds kSamplePeriod{1500};  // longer than that of the driver, a second at most
 
 template <class Value>
 int read_number(NvmlStatus (*function)(NvmlDevice, Value*), NvmlDevice gpu) {

@@ -103,8 +103,8 @@ struct NetworkBytes {
 struct StatusMemory {
   std::int64_t locked_bytes = 0;  // VmLck: by mlock()
   std::int64_t pinned_bytes = 0;  // VmPin: by drivers and io_uring
-  std::optional<std::int64_t>
-      anonymous_bytes;  // RssAnon, RssShmem, VmSwap: without pages of files; unknown before Linux 4.5
+  // RssAnon, RssShmem and VmSwap: without pages of files. Unknown before Linux 4.5.
+  std::optional<std::int64_t> anonymous_bytes;
 };
 [[nodiscard]] StatusMemory parse_status_memory(std::string_view text);
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kPerTask = 64;
 constexpr int kMostThreads = 64;
 
-constexpr std::chrono::milliseconds kProgressEvery{100};
+constexpr std::chrono::milliseconds kCancelCheckEvery{100};
 
 // Calls each(decoder, buffer, i) for i of 0 .. count - 1 on several threads; ignores Error.
 template <class Each>
@@ -38,7 +38,7 @@ void for_all(std::size_t count, int threads, const Check& check, const Each& eac
       }
     });
   }
-  while (!pool.wait_for(kProgressEvery))
+  while (!pool.wait_for(kCancelCheckEvery))
     if (check) check();
   pool.wait();
 }

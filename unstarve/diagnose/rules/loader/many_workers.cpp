@@ -15,7 +15,7 @@ std::optional<RunFinding> find_many_workers(const RunProfile& profile) {
   const RoleSum loader = sum_of(profile, ProcessRole::kLoader), main = sum_of(profile, ProcessRole::kMain);
   const double cores = usable_cores(profile.machine);
   if (main.processes == 0 || loader.processes <= std::ceil(cores)) return std::nullopt;
-  // The main process waits for a core because of workers for as long as they are on one, at most.
+  // The main process waits for a core because of workers at most for the time that they are on one.
   const double explained_s = std::min(main.run_delay_s, loader.cpu_s);
   const bool delays_main = explained_s > 0 && explained_s >= 0.05 * (main.cpu_s + main.run_delay_s);
   if (!delays_main && !(loader_limits(profile) && loader.delayed() >= 0.3)) return std::nullopt;
