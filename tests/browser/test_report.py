@@ -103,7 +103,7 @@ def test_every_chart_has_its_marks(browser: Chromium, reports: dict[str, Path], 
     assert count("ladder", "g .whisker") == [7, 5]
     assert count("step", ".segment") == [10, 4]
     assert count("stages", ".segment") == [8]
-    assert count("bars", ".segment") == [2, 5]
+    assert count("bars", ".segment") == [3, 5]
     assert count("bars", "[data-bar] .whisker") == [1, 0]
     assert count("bars", "[data-mark] text") == [0, 1]
     assert count("timelines", ".span") == [7]
@@ -217,11 +217,17 @@ def test_bars_are_as_long_as_their_figures(browser: Chromium, reports: dict[str,
     browser.show(reports["plain"], 1280, "light")
     rows = browser.evaluate("""[...document.querySelectorAll('.plot[data-chart=bars] [data-bar]')].map(row =>
         [row.dataset.bar, ...[...row.querySelectorAll('.segment')].map(part => part.getBoundingClientRect().width)])""")
-    assert [row[0] for row in rows] == ["loader", "copy", "mean", "slowest tenth"]  # type: ignore[union-attr]
-    (_, loader), (_, copy), (_, *mean), (_, *slow) = rows  # type: ignore[misc]
+    names = [row[0] for row in rows]  # type: ignore[union-attr]
+    assert names == ["storage", "loader", "copy", "mean", "slowest tenth"]
+    (_, storage), (_, loader), (_, copy), (_, *mean), (_, *slow) = rows  # type: ignore[misc]
+    assert loader / storage == pytest.approx(410 / 900, rel=0.01)
     assert copy / loader == pytest.approx(90 / 410, rel=0.01)
     assert [part / mean[0] for part in mean[1:]] == pytest.approx([8 / 20, 2 / 20], rel=0.03)
     assert slow == pytest.approx([mean[0], mean[1] * 30 / 8], rel=0.01)
+    cut = browser.evaluate("""[...document.querySelectorAll('.plot[data-chart=bars] .cut')].map(gap =>
+        gap.closest('[data-bar]').dataset.bar)""")
+    assert cut == ["storage"]
+    assert "continues beyond the axis" in browser.evaluate("document.body.innerText")  # type: ignore[operator]
     looks = browser.evaluate("""[...document.querySelectorAll('.plot[data-chart=bars] [data-bar=mean] .segment')]
         .map(part => getComputedStyle(part).fill)""")
     assert len(set(looks)) == 3  # type: ignore[arg-type]

@@ -194,14 +194,20 @@ CurveSection curves() {
                       0.8});
   s.findings = {{"the loader has one worker", "it is busy for 99 % of the time", "num_workers=4", "up to 2.00 times"},
                 {"writing logs stops the training", "7 % of the time", "log less often", ""}};
-  s.bars = {
-      {"Rates", "samples/s", {{"loader", "410 [400, 420]", {{"", 410}}, 400, 420}, {"copy", "90", {{"", 90}}}}, "", 0},
-      {"Parts of a step",
-       "ms",
-       {{"mean", "30 ms", {{"kernel", 20}, {"loader", 8}, {"communication", 2}}},
-        {"slowest tenth", "50 ms", {{"kernel", 20}, {"loader", 30}}}},
-       "a mark",
-       25}};
+  s.bars = {{"Rates",
+             "samples/s",
+             {{"storage", "540 000 [0, 600 000]", {{"", 540000}}, 0, 600000},
+              {"loader", "410 [400, 420]", {{"", 410}}, 400, 420},
+              {"copy", "90", {{"", 90}}}},
+             "",
+             0,
+             900},
+            {"Parts of a step",
+             "ms",
+             {{"mean", "30 ms", {{"kernel", 20}, {"loader", 8}, {"communication", 2}}},
+              {"slowest tenth", "50 ms", {{"kernel", 20}, {"loader", 30}}}},
+             "a mark",
+             25}};
   s.timelines = {{"Timeline of 2 typical steps",
                   0.02,
                   {"main thread", "device 0, stream 7"},

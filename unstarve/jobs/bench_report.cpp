@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "unstarve/core/statistics.h"
 #include "unstarve/jobs/bench.h"
@@ -99,7 +100,9 @@ std::vector<ReportFinding> findings_of(const BenchResult& r) {
     ReportFinding finding;
     finding.title = fmt::format("{}: {} of the time", loss.cause, format_percent(loss.share));
     finding.evidence = fmt::format(
-        "{:.2f} of {:.2f} s of {} steps; samples per second alone: storage {} (one thread), loader {}, copy {}, {} {}",
+        "{:.2f} of {:.2f} s of the {} steps of all rounds; samples per second alone: storage {} (one thread), loader "
+        "{}, "
+        "copy {}, {} {}",
         loss.seconds, loss.seconds / loss.share, r.steps.size(), format_rate(f.storage), format_rate(f.loader),
         format_rate(f.copy), parts_of_bench(r)[3].name, format_rate(f.network));
     finding.change = !other_users(f).empty() ? "measure again when no other program uses the cores"
@@ -190,7 +193,14 @@ std::vector<BarChart> bars_of_bench(const BenchResult& r) {
   std::vector<BarChart> charts(1);
   charts[0].title = "Samples per second: each part alone, and all together";
   charts[0].unit = "samples/s";
-  for (const BenchPart& part : parts_of_bench(r)) charts[0].bars.push_back(rate_bar(part));
+  // A page cache is up to thousands of times as fast as a network: the slow parts, which matter, stay visible.
+  constexpr double kLongestBar = 10;
+  double slowest = std::numeric_limits<double>::infinity();
+  for (const BenchPart& part : parts_of_bench(r)) {
+    charts[0].bars.push_back(rate_bar(part));
+    if (part.rate > 0) slowest = std::min(slowest, part.rate);
+  }
+  if (std::isfinite(slowest)) charts[0].end = kLongestBar * slowest;
   const auto add = [&](const char* title, const char* name, const char* unit, std::vector<BarPart> parts) {
     double sum = 0;
     for (const BarPart& part : parts) sum += part.value;
@@ -257,9 +267,10 @@ Report report_of(const BenchResult& r, const std::string& command) {
   CurveSection section;
   section.title = fmt::format("{} on {}", r.data, r.target.name);
   section.verdict = r.verdict.sentence;
-  section.tiles = {{format_rate(f.together), "samples per second, all together"},
+  const std::string of_rounds = r.rounds > 1 ? fmt::format(", median of {} rounds", r.rounds) : "";
+  section.tiles = {{format_rate(f.together), "samples per second, all together" + of_rounds},
                    {format_percent(f.utilisation), "utilisation of the " + std::string(parts_of_bench(r)[3].name)},
-                   {format_percent(f.data_wait), "of the time is spent waiting for data"}};
+                   {format_percent(f.data_wait), "of the time is spent waiting for data" + of_rounds}};
   if (r.verdict.overlap > 0 && !contradicts(f))
     section.tiles.push_back({format_percent(r.verdict.overlap), "of the slowest part's rate is reached together"});
   if (r.profile.utilisation.size() >= 2) {

@@ -156,7 +156,7 @@ Recording recording_of(const CapacityResult& r, const std::string& command) {
   scalar("capacity/loader_samples_per_s", 0, r.figures.loader);
   scalar("capacity/storage_samples_per_s", 0, r.storage);
   recording.text_tag = "capacity/verdict";
-  recording.text = fmt::format("This host feeds {}; the limit is {}.", r.search.fed, r.verdict.sentence);
+  recording.text = fmt::format("This host feeds {}; limit: {}.", r.search.fed, r.verdict.sentence);
   return recording;
 }
 
@@ -165,8 +165,8 @@ Report report_of(const CapacityResult& r, const std::string& command) {
   CurveSection section;
   section.title = fmt::format("{} for {}", r.data, r.accelerator);
   const bool more = r.search.fed == r.most;
-  section.verdict = fmt::format("this host feeds {}{} accelerator{}; the limit is {}", more ? "at least " : "",
-                                r.search.fed, r.search.fed == 1 ? "" : "s", r.verdict.sentence);
+  section.verdict = fmt::format("this host feeds {}{} accelerator{}; limit: {}", more ? "at least " : "", r.search.fed,
+                                r.search.fed == 1 ? "" : "s", r.verdict.sentence);
   section.tiles = {{std::to_string(r.search.fed),
                     more ? "accelerators at least; more were not emulated" : "accelerators can be fed"},
                    {format_rate(r.figures.loader), "samples per second of the loader alone"},

@@ -24,11 +24,8 @@ nlohmann::json island_of(const BarChart& chart) {
                     {"low", bar.low},
                     {"high", bar.high}});
   }
-  return {{"title", chart.title},
-          {"unit", chart.unit},
-          {"mark_name", chart.mark_name},
-          {"mark", chart.mark},
-          {"bars", std::move(bars)}};
+  return {{"title", chart.title}, {"unit", chart.unit}, {"mark_name", chart.mark_name},
+          {"mark", chart.mark},   {"end", chart.end},   {"bars", std::move(bars)}};
 }
 
 }  // namespace unstarve

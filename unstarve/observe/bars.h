@@ -28,11 +28,12 @@ struct BarChart {
   std::vector<Bar> bars;
   std::string mark_name;  // of a vertical line at `mark`; empty: none
   double mark = 0;
+  double end = 0;  // of the axis: longer bars are cut there; 0: the longest bar ends the axis
 };
 
 // For screen readers: the figures of all bars.
 [[nodiscard]] std::string in_words(const BarChart& chart);
-// {"title", "unit", "mark_name", "mark", "bars": [{"name", "figure", "parts": [[name, value]], "low", "high"}]}
+// {"title", "unit", "mark_name", "mark", "end", "bars": [{"name", "figure", "parts": [[name, value]], "low", "high"}]}
 [[nodiscard]] nlohmann::json island_of(const BarChart& chart);
 
 }  // namespace unstarve

@@ -17,7 +17,7 @@ function barLooks(bars) {
   return looks;
 }
 
-function barLegend(box, looks, chart) {
+function barLegend(box, looks, chart, cut) {
   const list = html("ul", "legend", box);
   for (const [name, look] of looks) {
     if (!name) continue;
@@ -26,6 +26,7 @@ function barLegend(box, looks, chart) {
     item.append(name);
   }
   if (chart.bars.some((bar) => bar.low < bar.high)) intervalKey(list);
+  if (cut) html("li", "", list).append("a bar with a slanted gap continues beyond the axis");
 }
 
 function drawBars(box, chart, width) {
@@ -49,8 +50,9 @@ function drawBars(box, chart, width) {
   })));
   const left = narrow ? 0 : column(bars.map((bar) => bar.name), 0.3 * width);
   const right = narrow ? 8 : column(bars.map((bar) => bar.figure), 0.3 * width);
-  const reach = Math.max(...bars.map((bar) => Math.max(total(bar), bar.low < bar.high ? bar.high : 0)),
+  const longest = Math.max(...bars.map((bar) => Math.max(total(bar), bar.low < bar.high ? bar.high : 0)),
     chart.mark_name ? 1.05 * chart.mark : 0, 1e-12);
+  const reach = chart.end > 0 ? Math.min(chart.end, longest) : longest;
   const x = (value) => left + 0.5 + (width - left - right - 1) * Math.min(1, value / reach);
   grid(drawing, ticks(reach, narrow ? 4 : 7), x, top, bottom, (value) => value ? axisFigure(value) : `0 ${chart.unit}`);
   bars.forEach((bar, i) => {
@@ -79,6 +81,11 @@ function drawBars(box, chart, width) {
       if (label.getComputedTextLength() > wide - 10) label.textContent = share;
       if (label.getComputedTextLength() > wide - 6) label.remove();
     }
+    if (total(bar) > reach) {
+      const at = x(reach) - 18;
+      svg("path", { d: `M${at} ${y + high}l6 ${-high}m4 0l-6 ${high}`, class: "cut" }, row);
+      return;
+    }
     if (!(bar.low < bar.high)) return;
     const [low, end, at] = [x(bar.low), x(bar.high), y + high / 2];
     const path = `M${low} ${at - 4}V${at + 4}M${low} ${at}H${end}M${end} ${at - 4}V${at + 4}`;
@@ -86,5 +93,5 @@ function drawBars(box, chart, width) {
     svg("path", { d: path, class: "whisker" }, row);
   });
   if (chart.mark_name) drawMarks(drawing, [{ name: chart.mark_name, x: chart.mark }], x, bottom);
-  barLegend(box, looks, chart);
+  barLegend(box, looks, chart, bars.some((bar) => total(bar) > reach));
 }
