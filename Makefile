@@ -17,8 +17,8 @@ endif
 # Configures once; ninja configures again when a CMake file or the set of sources changes.
 configure = @test -f build/build.ninja || cmake --preset release
 
-.PHONY: help setup setup-build build wheel demo test test-wheel test-long test-frameworks bench sanitize fuzz arm64 \
-  check-cuda-torch format lint clean
+.PHONY: help setup setup-build build python wheel demo test test-wheel test-long test-frameworks bench sanitize fuzz \
+  arm64 check-cuda-torch format lint clean
 
 help:  ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,10 @@ setup-build:
 build: setup-build  ## build the program build/unstarve
 	$(configure)
 	@cmake --build build --target unstarve -j $(JOBS)
+
+python: setup-build  ## build the Python package build/python/unstarve, for PYTHONPATH=build/python
+	$(configure)
+	@cmake --build build --target _core -j $(JOBS)
 
 wheel: setup-build  ## build dist/unstarve-*.whl with the program, its modules and shared libraries
 	@JOBS=$(JOBS) tools/wheel.sh

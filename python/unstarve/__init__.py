@@ -23,9 +23,18 @@ Importing unstarve imports NumPy but no framework.
 __version__ = "0.1.0"
 
 import importlib
+import importlib.util
 import os
 import sys
 from typing import TYPE_CHECKING, Any
+
+try:
+    import unstarve._core
+except ImportError as error:
+    if importlib.util.find_spec("unstarve._core"):
+        raise
+    raise ImportError("unstarve: found no extension module unstarve/_core*.so for this Python. In the source tree, run "
+                      "make python; otherwise, install the wheel") from error
 
 from unstarve import errors, functions
 from unstarve._core import batch_operations, operations
