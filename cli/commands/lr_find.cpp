@@ -7,6 +7,7 @@
 #include "../terminal.h"
 #include "unstarve/jobs/training/configuration_faults.h"
 #include "unstarve/observe/report.h"
+#include "unstarve/train/checkpoints.h"
 
 namespace unstarve::cli {
 namespace {
@@ -22,7 +23,7 @@ int run_lr_find_command(const Arguments& arguments, const std::string& command_l
   ConfigurationFaults faults;
   faults.collect([&] { check_outputs(arguments, {"--report"}); });
   options.settings = trainer_settings_from(arguments, faults);
-  options.weights = arguments.text("--weights");
+  options.weights = weights_file(arguments.text("--weights"));
   RateSweepOptions& sweep = options.sweep;
   faults.collect([&] { sweep.from = arguments.number("--from", sweep.from, 1e-30, 1e30); });
   faults.collect([&] { sweep.to = arguments.number("--to", sweep.to, 1e-30, 1e30); });

@@ -25,6 +25,7 @@
 #include "unstarve/pipeline/executor/loader.h"
 #include "unstarve/ranks/ranks.h"
 #include "unstarve/storage/dataset/notice.h"
+#include "unstarve/train/checkpoints.h"
 
 namespace unstarve::cli {
 namespace {
@@ -158,7 +159,7 @@ int run_train_command(const Arguments& arguments, const std::string& command_lin
   options.trace = arguments.text("--trace");
   options.tensorboard = arguments.text("--tensorboard");
   options.resume = arguments.text("--resume");
-  options.weights = arguments.text("--weights");
+  options.weights = weights_file(arguments.text("--weights"));
   options.quarantine = arguments.text("--quarantine");
   bool in_loop = false;
   options.begin = [&] { in_loop = true; };
@@ -208,8 +209,8 @@ Command train_command() {
       "Trains and evaluates a network. The learning rate warms up and then decays to zero over the epochs or minutes. "
       "Checkpoints are safetensors files with torchvision's names.",
       "  unstarve train photos/ --val val/ --config tuned.yaml --minutes 10 --json\n"
-      "  unstarve train cifar10/train --val cifar10/test --epochs 8 --out model.safetensors\n"
-      "  unstarve train cifar10/train --val cifar10/test --recipe cifar-speed --target 0.94 --json\n"
+      "  unstarve train photos/ --val val/ --epochs 8 --out model.safetensors\n"
+      "  unstarve train cifar10 --split train --val cifar10 --val-split test --recipe cifar-speed\n"
       "  unstarve train photos/ --val val/ --epochs 16 --progressive-size 128 --report report.html\n"
       "  unstarve train photos/ --val val/ --epochs 16 --prune 0.5 --out half.safetensors\n"
       "  unstarve train photos/ --weights w.safetensors --qat --learning-rate 0.005 --out int8.safetensors\n"

@@ -51,9 +51,13 @@ inline Option training_device_option() {
 }
 inline Option seed_option() { return {"--seed", "N", "0", "seed of weights, order and augmentation"}; }
 inline Option weights_option() {
-  return {"--weights", "FILE",
-          "",          "start from the weights of a safetensors file, possibly of another number of classes",
-          false,       Completes::kPath};
+  return {"--weights",
+          "PATH",
+          "",
+          "start from the weights of a safetensors file, or of the newest checkpoint of a folder, possibly of another "
+          "number of classes",
+          false,
+          Completes::kPath};
 }
 inline Option report_option() {
   return {"--report", "FILE", "", "write the report to this file (HTML)", false, Completes::kPath};

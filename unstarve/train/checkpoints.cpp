@@ -122,6 +122,16 @@ fs::path newest_checkpoint(const fs::path& folder) {
   return all.front().second;
 }
 
+fs::path weights_file(const fs::path& path) {
+  if (std::error_code none; !fs::is_directory(path, none)) return path;
+  if (has_checkpoint(path)) return newest_checkpoint(path);
+  std::vector<std::string> files;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+  throw Error(ErrorKind::kInput, fmt::format("read '{}': found no checkpoint; expected a file {}N{}{}", path.string(),
+                                             kPrefix, kSuffix, files.size() == 1 ? ". Pass " + files[0] : ""));
+}
+
 std::string how_to_continue(const fs::path& folder) {
   std::error_code none;
   if (folder.empty()) return "There is no checkpoint to continue from: use --checkpoint-dir";

@@ -63,6 +63,9 @@ class Checkpoints {
 // The newest checkpoint in a folder, by its step number. Throws Error(kInput) if there is none, Error(kIo) if the
 // folder cannot be read.
 [[nodiscard]] std::filesystem::path newest_checkpoint(const std::filesystem::path& folder);
+// The file of weights that a user names: `path`, or the newest checkpoint if it is a folder. Throws Error(kInput) for a
+// folder without one, Error(kIo) if the folder cannot be read.
+[[nodiscard]] std::filesystem::path weights_file(const std::filesystem::path& path);
 // What to do after a run with several ranks ended early: how to continue from its folder of checkpoints, "": none.
 [[nodiscard]] std::string how_to_continue(const std::filesystem::path& folder);
 // The folder for the checkpoints of a run that continues from `resume` and has no other one: `resume`, or the folder of

@@ -136,4 +136,18 @@ TEST_CASE("a folder without checkpoints, or no folder, cannot be resumed from") 
   CHECK_THROWS_WITH(newest_checkpoint(folder.path()), Catch::Contains("no checkpoint") && Catch::Contains("step-"));
 }
 
+TEST_CASE("weights are a file, or the newest checkpoint of a folder") {
+  const Folder folder;
+  CHECK(weights_file("") == "");
+  CHECK(weights_file("missing.safetensors") == "missing.safetensors");
+  fs::create_directories(folder.path());
+  CHECK_THROWS_WITH(weights_file(folder.path()), Catch::Contains("found no checkpoint; expected a file step-N"));
+  write_file_atomically(folder.path() / "model.safetensors", "");
+  CHECK_THROWS_WITH(weights_file(folder.path()),
+                    Catch::Contains(". Pass " + (folder.path() / "model.safetensors").string()));
+  for (const char* name : {"step-00000009.safetensors", "step-00000010.safetensors"})
+    write_file_atomically(folder.path() / name, "");
+  CHECK(weights_file(folder.path()) == folder.path() / "step-00000010.safetensors");
+}
+
 }  // namespace unstarve

@@ -35,9 +35,8 @@ def folder(tmp_path_factory):
 
     unstarve("synth", "photos", "--classes", "3", "--images", "96", "--size", "32")
     unstarve("synth", "val", "--classes", "3", "--images", "24", "--size", "32")
-    (folder / "checkpoints").mkdir()
-    unstarve("train", "photos", "--model", "cifar_net", "--epochs", "2", "--batch", "16", "--out",
-             "checkpoints/step-1.safetensors")
+    unstarve("train", "photos", "--model", "cifar_net", "--epochs", "2", "--batch", "16", "--checkpoint-dir",
+             "checkpoints")
     return folder
 
 

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <system_error>
-#include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/infer/graph/verify.h"
@@ -18,15 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kDefaultImageSize = 224;
-
-fs::path checkpoint_of(const fs::path& folder) {
-  if (has_checkpoint(folder)) return newest_checkpoint(folder);
-  std::vector<std::string> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
-  throw Error(ErrorKind::kInput, fmt::format("read '{}': found no checkpoint; expected a file step-N.safetensors{}",
-                                             folder.string(), files.size() == 1 ? ". Pass " + files[0] : ""));
-}
 
 // A state_dict has this suffix too, and is then weights of a network.
 Error has_own_network(const fs::path& path, const std::string& model) {
@@ -47,7 +37,7 @@ Graph import_any(const fs::path& path, const ImportOptions& options) {
   if (std::error_code error; !fs::exists(path, error))
     throw io_error("open", path.string(), error ? error.value() : ENOENT);
   if (fs::is_directory(path))
-    return importer_module().network({checkpoint_of(path), options.model, options.image_size, options.classes});
+    return importer_module().network({weights_file(path), options.model, options.image_size, options.classes});
   if (suffix == ".safetensors")
     return importer_module().network({path, options.model, options.image_size, options.classes});
   if (!options.model.empty()) throw has_own_network(path, options.model);
