@@ -50,7 +50,7 @@ def diff(before, after):
 def shortened(text):
     """The findings and the line with the steps, without the tables of processes."""
     findings = re.split(r"\n\n(?=process )", text)[0]
-    steps = re.search(r"^steps: .*$", text, re.MULTILINE)
+    steps = re.search(r"^steps, from .*$", text, re.MULTILINE)
     return findings + ("\n...\n" + steps[0] if steps else "")
 
 

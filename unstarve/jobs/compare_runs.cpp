@@ -100,11 +100,11 @@ void check_sources(const RunProfile& before, const RunProfile& after, RunCompari
   if (old_source == new_source) return;
   const std::string found = fmt::format("{} and {}", printable(old_source), printable(new_source));
   if (loop_in(old_source) != loop_in(new_source)) {
-    throw Error(ErrorKind::kInput, fmt::format("compare {} and {}: found steps by {}; expected the same loop in both. "
-                                               "Mark steps by un.step() in both programs",
+    throw Error(ErrorKind::kInput, fmt::format("compare {} and {}: found steps of {}; expected the same loop in both. "
+                                               "Mark steps with un.step() in both programs",
                                                comparison.before, comparison.after, found));
   }
-  comparison.warnings.push_back(fmt::format("steps are found by {}: check that both are the same loop", found));
+  comparison.warnings.push_back(fmt::format("steps are those of {}: check that both are the same loop", found));
 }
 
 RunComparison compare_profiles(const RunProfile& before, const RunProfile& after, RunComparison comparison) {
@@ -113,14 +113,14 @@ RunComparison compare_profiles(const RunProfile& before, const RunProfile& after
     if (profile->steps.seconds.empty() && profile->steps.rate > 0) {
       throw Error(ErrorKind::kInput,
                   fmt::format("compare {}: found only the period of its steps, {:.4g} s; expected at least {} single "
-                              "steps. Mark steps by un.step()",
+                              "steps. Mark steps with un.step()",
                               *name, 1 / profile->steps.rate, kFewestSteps));
     }
     if (profile->steps.seconds.size() < kFewestSteps) {
       throw Error(
           ErrorKind::kInput,
-          fmt::format("compare {}: found {} steps; expected at least {}. Mark steps by un.step(), or run longer", *name,
-                      profile->steps.seconds.size(), kFewestSteps));
+          fmt::format("compare {}: found {} steps; expected at least {}. Mark steps with un.step(), or run longer",
+                      *name, profile->steps.seconds.size(), kFewestSteps));
     }
     const auto wrong = std::ranges::find_if_not(profile->steps.seconds, [](double s) { return s > 0 && s < 1e9; });
     if (wrong != profile->steps.seconds.end()) reject(*name, fmt::format("a step of {} s", *wrong));
@@ -284,7 +284,8 @@ void check_result(const Json& json, const std::string& name) {
 std::string escape_xml(const std::string& text) { return escape_html(printable(text)); }
 
 std::string figures_of(const ComparedPart& part) {
-  std::string text = fmt::format("{:.4g} -> {:.4g} {}", part.before, part.after, part.unit);
+  const auto figure = [](double value) { return value >= 1e4 ? format_rate(value) : fmt::format("{:.4g}", value); };
+  std::string text = fmt::format("{} -> {} {}", figure(part.before), figure(part.after), part.unit);
   if (has_interval(part.ratio))
     text += fmt::format(", {:.3f} [{:.3f}, {:.3f}] times the speed", part.ratio.ratio, part.ratio.low, part.ratio.high);
   return text;
@@ -336,7 +337,7 @@ RunComparison compare_runs(const std::filesystem::path& before, const std::files
 
 std::string to_text(const RunComparison& comparison) {
   std::string text = comparison.verdict() + "\n\n";
-  const auto row = [&](const ComparedPart& part) { text += fmt::format("  {:<12} {}\n", part.name, figures_of(part)); };
+  const auto row = [&](const ComparedPart& part) { text += fmt::format("  {:<17} {}\n", part.name, figures_of(part)); };
   row(comparison.whole);
   for (const ComparedPart& part : comparison.parts) row(part);
   for (const std::string& warning : comparison.warnings) text += fmt::format("  warning      {}\n", printable(warning));

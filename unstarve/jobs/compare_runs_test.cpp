@@ -109,14 +109,14 @@ TEST_CASE("steps of different loops are not compared") {
   before["profile"]["steps"]["source"] = "the loop at train.py:20 (main)";
   after["profile"]["steps"]["source"] = "the loop at Image.py:1079 (convert)";
   CHECK_THROWS_WITH(compare_runs(before, after, "a", "b"),
-                    Contains("compare a and b: found steps by the loop at train.py:20 (main) and the loop at "
+                    Contains("compare a and b: found steps of the loop at train.py:20 (main) and the loop at "
                              "Image.py:1079 (convert); expected the same loop") &&
                         Contains("un.step()"));
   after["profile"]["steps"]["source"] = "un.step()";
   CHECK_THROWS_AS(compare_runs(before, after, "a", "b"), Error);
   after["profile"]["steps"]["source"] = "the loop at train.py:24 (main)";  // the program was edited
   CHECK_THAT(compare_runs(before, after, "a", "b").warnings.at(0),
-             Contains("by the loop at train.py:20 (main) and the loop at train.py:24 (main)"));
+             Contains("of the loop at train.py:20 (main) and the loop at train.py:24 (main)"));
 }
 
 TEST_CASE("files that are no results are named with what they contain") {

@@ -250,7 +250,7 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
                      "of the main thread's time is in the loader"});
   }
   if (!profile.steps.source.empty())
-    tiles.push_back({fmt::format("{:.2f}", profile.steps.rate), "steps per second, by " + profile.steps.source});
+    tiles.push_back({fmt::format("{:.2f}", profile.steps.rate), "steps per second, from " + profile.steps.source});
   for (const GpuUse& gpu : gpus_of_program(profile.gpus)) {
     if (gpu.samples == 0) continue;
     tiles.push_back({format_percent(gpu.utilisation_p50),
@@ -263,12 +263,12 @@ std::vector<ReportTile> tiles_of(const RunProfile& profile) {
   return tiles;
 }
 
-// "14.0 s, 312 times, using 0.41 % of a core, and 0.32 s of CPU time for stacks". The start of watching is a large part
-// of a short run, so that its share has no meaning.
+// "312 times in 14.0 s, with 0.41 % of a core, and 0.32 s of CPU time for stacks". The start of watching is a large
+// part of a short run, so that its share has no meaning.
 std::string cost_text(const Watching& watching) {
-  std::string text = fmt::format("{:.1f} s, {} times", watching.seconds, watching.samples);
-  if (watching.seconds < kShortestWatch) return text + fmt::format(", using {:.3f} s of CPU time", watching.cpu_s);
-  return text + fmt::format(", using {:.2f} % of a core, and {:.2f} s of CPU time for stacks",
+  std::string text = fmt::format("{} times in {:.1f} s", watching.samples, watching.seconds);
+  if (watching.seconds < kShortestWatch) return text + fmt::format(", with {:.3f} s of CPU time", watching.cpu_s);
+  return text + fmt::format(", with {:.2f} % of a core, and {:.2f} s of CPU time for stacks",
                             100 * watching.cpu_s / watching.seconds, watching.stacks_cpu_s);
 }
 
@@ -308,8 +308,8 @@ std::vector<std::string> step_notes(const std::vector<double>& seconds) {
   constexpr std::size_t kFewest = 8;
   std::vector<std::string> notes;
   if (seconds.size() < kFewest) return notes;
-  std::string longest = fmt::format("long steps: slowest hundredth {:.3f} s and more, longest {:.3f} s",
-                                    quantile(seconds, 0.99), std::ranges::max(seconds));
+  std::string longest = fmt::format("long steps: 99th percentile {:.3f} s, longest {:.3f} s", quantile(seconds, 0.99),
+                                    std::ranges::max(seconds));
   if (const LongSteps pauses = long_steps(seconds, kLongStep); !pauses.indexes.empty()) {
     longest += fmt::format("; {} of {} take more than {} times the median, and exceed it by {} of the time",
                            pauses.indexes.size(), seconds.size(), kLongStep, format_percent(pauses.share));
@@ -362,17 +362,17 @@ std::string to_text(const WatchResult& result) {
   text += io_to_text(profile);
   if (profile.trace) text += trace_to_text(*profile.trace);
   text += fmt::format(
-      "\nwatched {}; {:.1f} of {} cores were busy; pressure: CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
+      "\nsampled {}; {:.1f} of {} cores were busy; pressure: CPU {:.0f} %, storage {:.0f} %, memory {:.0f} %\n",
       cost_text(profile.watching), machine.busy_cores, machine.affinity_cores, 100 * machine.cpu_pressure,
       100 * machine.io_pressure, 100 * machine.memory_pressure);
   if (const std::string cores = cores_text(machine); !cores.empty()) text += cores + "\n";
   if (!profile.steps.source.empty() && profile.steps.seconds.empty()) {
-    text += fmt::format("steps: about {:.2f} per second, typically {:.3f} s, single steps are unknown, by {}\n",
-                        profile.steps.rate, 1 / profile.steps.rate, profile.steps.source);
+    text += fmt::format("steps, from {}: about {:.2f} per second, typically {:.3f} s, single steps are unknown\n",
+                        profile.steps.source, profile.steps.rate, 1 / profile.steps.rate);
   } else if (!profile.steps.source.empty()) {
     const std::vector<double>& seconds = profile.steps.seconds;
-    text += fmt::format("steps: {:.2f} per second, median {:.3f} s, slowest tenth {:.3f} s and more, by {}\n",
-                        profile.steps.rate, median(seconds), quantile(seconds, 0.9), profile.steps.source);
+    text += fmt::format("steps, from {}: {:.2f} per second, median {:.3f} s, 90th percentile {:.3f} s\n",
+                        profile.steps.source, profile.steps.rate, median(seconds), quantile(seconds, 0.9));
     for (const std::string& note : step_notes(seconds)) text += note + "\n";
   }
   if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
@@ -401,7 +401,7 @@ Report report_of(const WatchResult& result, const std::string& command) {
   section.tiles = tiles_of(profile);
   section.findings = report_findings(result.findings);
   section.notes.push_back(
-      fmt::format("Watched {}.{}", cost_text(profile.watching),
+      fmt::format("Sampled {}.{}", cost_text(profile.watching),
                   profile.watching.stopped.empty() ? "" : " Watching ended " + profile.watching.stopped + "."));
   if (const SufficientMachine enough = sufficient_machine(profile); enough.cores > 0) {
     section.notes.push_back(fmt::format("At this speed, {} {} and {} of memory would be enough.", enough.cores,

@@ -65,8 +65,7 @@ const AcceleratorModel& find_accelerator(std::string_view name) {
     known += known.empty() ? "" : ", ";
     known += model.name;
   }
-  throw Error(ErrorKind::kArgument,
-              fmt::format("emulated accelerator '{}': unknown model; expected one of {}", name, known));
+  throw Error(ErrorKind::kArgument, fmt::format("emulated accelerator: found '{}'; expected one of {}", name, known));
 }
 
 const AcceleratorModel& find_accelerator(std::string_view accelerator, std::string_view workload) {

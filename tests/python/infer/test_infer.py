@@ -417,7 +417,8 @@ def test_models_of_another_form_are_one_message(photographs, tmp_path, inputs, f
 def test_files_and_options_that_do_not_fit_are_one_message(models, photographs, tmp_path):
     model = models / "photos.onnx"
     assert error_of("model.pt", photographs, code=2) == (
-        'unstarve: infer model.pt: found the extension ".pt"; expected an ONNX file (.onnx)')
+        'unstarve: infer model.pt: found the extension ".pt"; expected an ONNX file (.onnx). For a '
+        "checkpoint, run unstarve export model.pt --out model.onnx")
     assert error_of("none.onnx", photographs, code=3) == "unstarve: open none.onnx: No such file or directory"
     assert error_of(model, tmp_path / "none", code=3).startswith("unstarve: open")
     assert error_of(model, photographs, "--out", "p.txt", code=2) == (

@@ -87,7 +87,7 @@ def test_steps_marked_by_un_step_are_measured(marked):
     assert len(steps["seconds"]) >= 20
     assert min(steps["seconds"]) >= 0.16
     assert steps["rate"] <= 1 / 0.16
-    assert "steps: " in text
+    assert "steps, from " in text
     assert f"longest {max(steps['seconds']):.3f} s" in text
 
 
@@ -147,7 +147,7 @@ BUSY = "import time\nuntil = time.monotonic() + 4\nwhile time.monotonic() < unti
 
 @pytest.mark.begin(run=lambda folder, program: watched(folder, BUSY, UNSTARVE_PY_SPY=program))
 @pytest.mark.parametrize(("program", "message"), [
-    ("", "py-spy was not found; install it by `pip install py-spy`"),
+    ("", "py-spy was not found; install it with `pip install py-spy`"),
     ("/bin/false", "py-spy failed with exit code 1"),
     ("/no/such/py-spy", "/no/such/py-spy"),
 ])

@@ -47,8 +47,9 @@ def test_steps_of_a_cpp_program(trainer, tmp_path):
             pytest.skip(f"other programs use the cores: the main thread waited for one {main['run_delay_s']:.1f} s")
         assert attempt < 2, run.stderr
     assert steps["seconds"] == []
-    assert f"steps: about {steps['rate']:.2f} per second, typically {1 / steps['rate']:.3f} s" in run.stderr
-    assert f"steps per second, by {SOURCE}" in (tmp_path / "report.html").read_text().replace("&#39;", "'")
+    rate = steps["rate"]
+    assert f"steps, from {SOURCE}: about {rate:.2f} per second, typically {1 / rate:.3f} s" in run.stderr
+    assert f"steps per second, from {SOURCE}" in (tmp_path / "report.html").read_text().replace("&#39;", "'")
     assert not [event for event in json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
                 if event.get("cat") == "step"]
     compared = subprocess.run([os.environ["UNSTARVE"], "compare", tmp_path / "out.json", tmp_path / "out.json"],

@@ -79,7 +79,7 @@ class StackProbe::State {
     const std::filesystem::path program = find_py_spy(target->python);
     if (program.empty()) {
       turns_.give_up();
-      problem_ = "py-spy was not found; install it by `pip install py-spy`";
+      problem_ = "py-spy was not found; install it with `pip install py-spy`";
       return;
     }
     begin_window(seconds, program, *target);

@@ -94,7 +94,7 @@ void add_counters(ChromeEvents& events, const RunTimeline& timeline) {
 void add_watched_steps(ChromeEvents& events, const RunProfile& profile) {
   const std::vector<double>& seconds = profile.steps.seconds;
   if (seconds.empty()) return;
-  events.name_track(kRun, kStepsTrack, "steps, by " + profile.steps.source);
+  events.name_track(kRun, kStepsTrack, "steps, from " + profile.steps.source);
   const auto known = static_cast<std::int64_t>(seconds.size());
   std::int64_t number = std::max(profile.steps.count - known, std::int64_t{1});
   double at = std::max(profile.watching.seconds - std::accumulate(seconds.begin(), seconds.end(), 0.0), 0.0);

@@ -63,7 +63,7 @@ std::vector<std::string> memory_notes(const RunProfile& profile) {
                                 format_percent(use.cached_share)));
   }
   if (machine.shm_bytes > 0) {
-    notes.push_back(fmt::format("/dev/shm: {} of {} used at most, by all programs", bytes_of(machine.shm_used_bytes),
+    notes.push_back(fmt::format("/dev/shm: peak use by all programs {} of {}", bytes_of(machine.shm_used_bytes),
                                 bytes_of(machine.shm_bytes)));
     if (machine.memory_limit_bytes > 0)
       notes.back() += fmt::format("; it counts towards the memory limit of {}", bytes_of(machine.memory_limit_bytes));

@@ -42,7 +42,8 @@ TEST_CASE("I/O and memory as text") {
   CHECK_THAT(line("network, sent"), !Contains("-"));  // zero in all columns
   CHECK_THAT(line("major page faults"), Contains("9"));
   CHECK_THAT(text, Contains("90.0 % of the bytes that were read came from the page cache"));
-  CHECK_THAT(line("/dev/shm"), Contains("used at most, by all programs; it counts towards the memory limit of"));
+  CHECK_THAT(line("/dev/shm"),
+             Contains("peak use by all programs 1.05 MB of 67.1 MB; it counts towards the memory limit of"));
   CHECK_THAT(line("locked memory"), Contains("of process 4711 (python)") && Contains("and 1 more"));
   CHECK_THAT(line("pinned memory from CUDA"), Contains("4 allocations"));
   CHECK(io_table(profile).rows.size() == 5);

@@ -125,7 +125,7 @@ std::string to_text(const CompressResult& r) {
     text += fmt::format("{:<12} {}\n", label, printable(line));
     label.clear();
   }
-  text += fmt::format("written      {}/model.onnx, settings.json, ledger.json\n", printable(r.out.string()));
+  text += fmt::format("written      {}, settings.json, ledger.json\n", printable((r.out / "model.onnx").string()));
   return text;
 }
 

@@ -37,8 +37,11 @@ std::string what_of(const InferOptions& options) { return "infer " + options.mod
 
 void check_model_file(const std::filesystem::path& model) {
   if (model.extension() != ".onnx")
-    throw Error(ErrorKind::kArgument, fmt::format("infer {}: found the extension \"{}\"; expected an ONNX file (.onnx)",
-                                                  model.string(), model.extension().string()));
+    throw Error(
+        ErrorKind::kArgument,
+        fmt::format("infer {}: found the extension \"{}\"; expected an ONNX file (.onnx). For a checkpoint, run "
+                    "unstarve export {} --out model.onnx",
+                    model.string(), model.extension().string(), model.string()));
   if (::access(model.c_str(), R_OK) != 0) throw io_error("open", model.string(), errno);
   if (std::filesystem::is_directory(model)) throw io_error("open", model.string(), EISDIR);
 }

@@ -56,7 +56,9 @@ TEST_CASE("faults of the options are found before the data is opened") {
   InferOptions options;
   const auto message = [&](ErrorKind kind) { return error_message([&] { (void)run_infer(options); }, kind); };
   options.model = "model.pt";
-  CHECK(message(ErrorKind::kArgument) == "infer model.pt: found the extension \".pt\"; expected an ONNX file (.onnx)");
+  CHECK(message(ErrorKind::kArgument) ==
+        "infer model.pt: found the extension \".pt\"; expected an ONNX file (.onnx). For a checkpoint, run unstarve "
+        "export model.pt --out model.onnx");
   options.model = "/no/such/model.onnx";
   CHECK(message(ErrorKind::kIo) == "open /no/such/model.onnx: No such file or directory");
 }

@@ -20,8 +20,10 @@ Order::Order(const OrderSpec& spec, const BatchSpec& batch, const OrderBasis& ba
     const std::string smaller =
         limit > 0 ? fmt::format("set batch.size (--batch) to at most {}", limit) : std::string("use fewer ranks");
     const std::string ranks = world() > 1 ? fmt::format(" on {} ranks", world()) : "";
-    throw argument_error("no full batch: {} samples, batch {}{}; {}, or keep the short last batch (batch.last: keep)",
-                         end_, batches_.batch_size(), ranks, smaller);
+    throw argument_error(
+        "no full batch: {} samples, batch {}{}; {}, or keep the short last batch (batch.last: keep; in Python "
+        "last=\"keep\")",
+        end_, batches_.batch_size(), ranks, smaller);
   }
 }
 
