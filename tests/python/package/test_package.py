@@ -85,8 +85,9 @@ def test_a_missing_extension_module_is_named_with_the_command_that_builds_it():
     """The sources of this folder have none: the one of a build is in its folder build/python."""
     done = subprocess.run([sys.executable, "-c", "import unstarve"], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
-    assert done.stderr.splitlines()[-1].startswith("ImportError: unstarve: found no extension module unstarve/_core*.so")
-    assert "run make python" in done.stderr.splitlines()[-1]
+    message = done.stderr.splitlines()[-1]
+    assert message.startswith("ImportError: unstarve: found no extension module unstarve/_core*.so")
+    assert "run make python" in message
 
 
 def test_a_missing_package_is_named_with_the_command_that_installs_it():
