@@ -148,6 +148,18 @@ std::string usage_error(const CLI::ParseError& error, const std::vector<std::str
   return fmt::format("{}\nRun {}.", wrong, source);
 }
 
+// Whether errors of a command line that cannot be parsed are printed as JSON: the value of its last --json.
+bool requests_json(const std::vector<std::string_view>& words) {
+  constexpr std::string_view kFlag = "--json";
+  bool json = false;
+  for (const std::string_view word : words) {
+    if (word.substr(0, word.find('=')) != kFlag) continue;
+    const std::string value(word == kFlag ? "true" : word.substr(kFlag.size() + 1));
+    if (!CLI::detail::lexical_cast(value, json)) json = false;
+  }
+  return json;
+}
+
 // What to do with a parsed command line; returns the exit code.
 using Use = std::function<int(const Command& command, const Arguments& arguments, const std::string& command_line)>;
 
@@ -169,9 +181,6 @@ int parse(int argc, char** argv, const Use& use) {
   const std::vector<std::string> rest = split_rest(argc, argv);
 
   std::optional<std::string> help;  // requested by --help, or by --version
-  bool json = false;
-  for (int i = 1; i < argc; ++i)
-    json = json || std::string_view(argv[i]) == "--json" || std::string_view(argv[i]) == "--json=true";
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -180,8 +189,12 @@ int parse(int argc, char** argv, const Use& use) {
     help = output.str();
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string_view> words(argv + 1, argv + argc);
-    return report_of_all(json, "argument", usage_error(error, words, bindings, !rest.empty()), kWrongUsage);
+    return report_of_all(requests_json(words), "argument", usage_error(error, words, bindings, !rest.empty()),
+                         kWrongUsage);
   }
+  const bool json = std::ranges::any_of(bindings, [](const Binding& one) {
+    return one.app->parsed() && one.flags.contains("--json") && one.flags.at("--json");
+  });
 
   const Notices notices;
   try {
