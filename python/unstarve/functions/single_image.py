@@ -21,15 +21,19 @@ MAX_PIXELS = 1 << 28
 
 
 def frozen(name: str, parameters: Mapping[str, Any]) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Returns an operation in hashable form; sequences and arrays become tuples.
+    """Returns an operation in hashable form; sequences and arrays become tuples, NumPy's numbers Python's.
 
     Raises:
-        ArgumentError: A parameter is neither hashable nor a sequence.
+        ArgumentError: A parameter is neither hashable nor a sequence, or a sequence of Booleans.
     """
     made = []
     for key, value in parameters.items():
-        given = tuple(value) if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str) else value
+        given = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         try:
+            if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+                given = tuple(given)
+                if any(isinstance(one, bool | np.bool_) for one in given):
+                    raise TypeError
             hash(given)
         except TypeError:
             raise ArgumentError(f"{name}({key}): found {value!r}; expected a number, several numbers, a word or a "
@@ -38,7 +42,11 @@ def frozen(name: str, parameters: Mapping[str, Any]) -> tuple[str, tuple[tuple[s
     return name, tuple(made)
 
 
-@functools.lru_cache(256)
+def _types(value: Any) -> Any:
+    """Returns the types of the values in nested tuples. As keys, 1, 1.0 and True are equal; as parameters, not."""
+    return tuple(map(_types, value)) if isinstance(value, tuple) else type(value)
+
+
 def compiled(chain: Chain, form: str, normalisation: Any = None, reduce: bool = False,
              max_pixels: int = MAX_PIXELS) -> _core.ImageFunction:
     """Returns the chain for results of `form`: "HWC", "CHW", "L" for one channel, or "normalised": float32 CHW.
@@ -48,12 +56,18 @@ def compiled(chain: Chain, form: str, normalisation: Any = None, reduce: bool = 
     Raises:
         ArgumentError: Unknown operation or invalid parameter.
     """
+    return _compiled(_types(chain), chain, form, normalisation, reduce, max_pixels)
+
+
+@functools.lru_cache(256)
+def _compiled(types: Any, chain: Chain, form: str, normalisation: Any, reduce: bool,
+              max_pixels: int) -> _core.ImageFunction:
     operations = [(name, {key: list(value) if isinstance(value, tuple) else value for key, value in parameters})
                   for name, parameters in chain]
     return _core.ImageFunction(operations, form, normalisation, reduce, max_pixels)
 
 
-atexit.register(compiled.cache_clear)  # nanobind reports objects that outlive the interpreter
+atexit.register(_compiled.cache_clear)  # nanobind reports objects that outlive the interpreter
 
 
 def run(what: str, function: _core.ImageFunction, given: Given, draws: Draws, region: Region | None = None) -> Any:

@@ -192,6 +192,20 @@ def test_invalid_arguments_are_named(call, error, message):
         call()
 
 
+@pytest.mark.parametrize(("name", "valid", "equal"), [("resize", {"size": 8, "antialias": True}, {"antialias": 1}),
+                                                      ("resize", {"size": 1}, {"size": True}),
+                                                      ("resize", {"size": 1}, {"size": np.True_}),
+                                                      ("resize", {"size": (1, 8)}, {"size": (True, 8)}),
+                                                      ("resize", {"size": (1, 8)}, {"size": np.array([True, True])}),
+                                                      ("solarize", {"p": 1}, {"p": True})])
+def test_a_value_of_another_type_is_invalid_also_after_an_equal_one_that_is_valid(name, valid, equal):
+    for first in ({}, valid):
+        if first:
+            function(name)(IMAGE, **first)
+        with pytest.raises(un.errors.ArgumentError):
+            function(name)(IMAGE, **valid | equal)
+
+
 def test_tensors_of_another_form_are_named():
     torch = pytest.importorskip("torch")
     with pytest.raises(un.errors.ArgumentError, match=r"found uint8 \(48, 64, 3\); expected .* \(3, height, width\)"):
