@@ -1,5 +1,6 @@
 #include "unstarve/jobs/settings/recipes.h"
 
+#include <fmt/format.h>
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -7,7 +8,9 @@
 #include <string>
 
 #include "unstarve/core/error.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/testing/temporary_folder.h"
 #include "unstarve/train/progressive.h"
 #include "unstarve/train/settings_fields.h"
 
@@ -113,6 +116,28 @@ TEST_CASE("a recipe replaces defaults of the data, and choices replace those of 
   CHECK(photographs.train.image_size == 32);
   CHECK(photographs.pipeline.operations[0].name == "random_resized_crop");
   CHECK_THROWS_WITH(chosen(kThumbnails, {"", "cpu", 0, {}, "none"}), Catch::Contains("cifar-speed"));
+}
+
+TEST_CASE("a batch of a recipe has at most the samples that the pipeline selects") {
+  const auto fitted = [](const std::string& source, int ranks) {
+    const std::string text =
+        fmt::format("unstarve: 1\nrecipe: cifar-speed\npipeline: {{{}, order: {{seed: 3}}}}\n", source);
+    const testing::TemporaryFolder folder;
+    folder.write("f.yaml", text);
+    Settings settings = settings_from_yaml(text, "f.yaml");
+    fit_recipe_to_data(folder.path() / "f.yaml", *open_sources(settings.pipeline), ranks, settings);
+    return settings.pipeline.batch.size;
+  };
+  const std::string data = fmt::format("path: '{}'", kThumbnails);
+  CHECK(fitted("source: {" + data + "}", 1) == 1024);
+  CHECK(fitted("source: {" + data + "}", 4) == 750);
+  CHECK(fitted("source: {" + data + ", take: 300}", 1) == 300);
+  CHECK(fitted("source: {" + data + ", take: 300}", 2) == 150);
+  CHECK(fitted("source: {" + data + ", part: {to: 200}}", 1) == 200);
+  // The labels are the numbers of the records modulo 7.
+  CHECK(fitted("source: {" + data + ", filter: {labels: ['1']}}", 1) == 429);
+  CHECK(fitted("source: {" + data + ", filter: {min_side: 32}}", 1) == 1024);
+  CHECK(fitted("mix: [{" + data + ", take: 20}, {" + data + ", take: 30}]", 1) == 50);
 }
 
 TEST_CASE("the image size of a settings file changes the operations of its recipe") {

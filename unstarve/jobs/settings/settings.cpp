@@ -18,6 +18,8 @@
 #include "unstarve/jobs/host/start_environment.h"
 #include "unstarve/jobs/settings/recipes.h"
 #include "unstarve/observe/accelerator.h"
+#include "unstarve/pipeline/order/sample_set.h"
+#include "unstarve/pipeline/order/sources.h"
 #include "unstarve/pipeline/spec/check_spec.h"
 #include "unstarve/pipeline/spec/faults.h"
 #include "unstarve/pipeline/spec/spec_document.h"
@@ -292,6 +294,14 @@ Settings read_settings(YamlMap& map, const std::string& recipe, Faults& faults) 
   return settings;
 }
 
+// The samples that the pipeline selects, counted up to `most` per source: filters then read no more records.
+std::uint64_t selected_samples(PipelineSpec pipeline, const Dataset& dataset, std::uint64_t most) {
+  const auto limit = [most](SourceSpec& source) { source.take = std::min(source.take.value_or(most), most); };
+  limit(pipeline.source);
+  std::ranges::for_each(pipeline.mix, limit);
+  return samples_of_sources(pipeline, dataset)->size();
+}
+
 }  // namespace
 
 Settings settings_from_yaml(const std::string& text, const std::string& name, const std::string& recipe) {
@@ -401,7 +411,8 @@ Settings default_settings(const SourceSpec& source, const Dataset& dataset, cons
   }
   if (!choice.model.empty()) train.model = choice.model;
   // Fewer than a batch: one full batch.
-  const std::uint64_t samples = std::max<std::uint64_t>(1, dataset.size() / static_cast<std::uint64_t>(choice.ranks));
+  const std::uint64_t selected = choice.samples > 0 ? choice.samples : dataset.size();
+  const std::uint64_t samples = std::max<std::uint64_t>(1, selected / static_cast<std::uint64_t>(choice.ranks));
   set_batch(settings, static_cast<int>(std::min(samples, static_cast<std::uint64_t>(batch))));
   return settings;
 }
@@ -413,6 +424,8 @@ void fit_recipe_to_data(const std::filesystem::path& path, const Dataset& datase
   choice.ranks = ranks;
   if (file.is_map("train") && file.map("train").has("image_size")) choice.image_size = settings.train.image_size;
   PipelineSpec& pipeline = settings.pipeline;
+  const auto most = static_cast<std::uint64_t>(find_recipe(choice.recipe).batch) * static_cast<std::uint64_t>(ranks);
+  choice.samples = selected_samples(pipeline, dataset, most);
   Faults faults;
   PipelineSpec fitting =
       read_pipeline_yaml(file.map("pipeline"), faults, default_settings(pipeline.source, dataset, choice).pipeline);

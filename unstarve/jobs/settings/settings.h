@@ -92,12 +92,14 @@ struct TrainChoice {
   std::optional<Augmentation> augmentation{};  // none: that of the recipe, or standard
   std::string recipe{};                        // "": none
   int ranks = 1;                               // that share the data
+  std::uint64_t samples = 0;                   // that the pipeline selects, or more than a batch; 0: all
 };
 [[nodiscard]] Settings default_settings(const SourceSpec& source, const Dataset& dataset,
                                         const TrainChoice& choice = {});
 
 // For settings of a file with a recipe: what the section `pipeline` of the file does not name becomes that of
-// default_settings() for the recipe and the data. The source stays. `ranks`: as TrainChoice.
+// default_settings() for the recipe and the samples that the pipeline selects. The source stays. `ranks`: as
+// TrainChoice. Throws as choose_samples().
 void fit_recipe_to_data(const std::filesystem::path& path, const Dataset& dataset, int ranks, Settings& settings);
 
 // Sets the device: "cpu" or "cuda[:N]", which also trains, or "emulated:<name>". Resets pipeline.device if it names
