@@ -7,6 +7,8 @@
 #include <cstring>
 #include <ctime>
 
+#include "unstarve/core/digest.h"
+
 namespace unstarve {
 namespace {
 
@@ -24,11 +26,11 @@ std::int64_t range_clock_ns() {
 // FNV-1a. `any_number`: digits that follow each other count as one digit.
 template <class Char>
 std::uint64_t range_hash(const Char* text, bool any_number) {
-  std::uint64_t hash = 14'695'981'039'346'656'037u;
+  std::uint64_t hash = kFnvBegin;
   bool in_number = false;
   for (std::size_t i = 0; i + 1 < kRangeNameBytes && text[i] != 0; ++i) {
     const bool digit = any_number && text[i] >= '0' && text[i] <= '9';
-    if (!digit || !in_number) hash = (hash ^ static_cast<std::uint64_t>(digit ? '0' : text[i])) * 1'099'511'628'211u;
+    if (!digit || !in_number) hash = fnv1a_step(hash, static_cast<std::uint64_t>(digit ? '0' : text[i]));
     in_number = digit;
   }
   return std::max<std::uint64_t>(hash, 1);

@@ -65,8 +65,7 @@ std::string PackKeys::name(const RecordLocation& location) const {
 }
 
 std::uint64_t stable_hash(std::string_view text, std::uint64_t before) noexcept {
-  std::uint64_t hash = before;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  std::uint64_t hash = fnv1a(text, before);
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9ULL;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111ebULL;
   return hash ^ (hash >> 31);

@@ -21,6 +21,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "unstarve/core/digest.h"
 #include "unstarve/storage/dataset/record_location.h"
 
 namespace unstarve {
@@ -42,7 +43,7 @@ class PackKeys {
 };
 
 // A hash that never changes, on any machine: 64-bit FNV-1a, finalised by the mixing function of splitmix64.
-[[nodiscard]] std::uint64_t stable_hash(std::string_view text, std::uint64_t before = 0xcbf29ce484222325ULL) noexcept;
+[[nodiscard]] std::uint64_t stable_hash(std::string_view text, std::uint64_t before = kFnvBegin) noexcept;
 
 // A quarantine list: records to leave out of a pack, one JSON object per line (quarantine_entry.h). Its files may be
 // relative to the working directory, relative to the source, or absolute.

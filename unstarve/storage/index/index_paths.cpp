@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "unstarve/core/clock.h"
+#include "unstarve/core/digest.h"
 #include "unstarve/core/error.h"
 #include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
@@ -22,10 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// FNV-1a, 64 bits, in hexadecimal.
+// In hexadecimal.
 std::string digest(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<std::uint8_t>(c)) * 0x100000001b3;
+  std::uint64_t hash = fnv1a(text);
   constexpr std::array<char, 17> kDigits = {"0123456789abcdef"};
   std::string digits(16, '0');
   for (auto digit = digits.rbegin(); digit != digits.rend(); ++digit, hash >>= 4) *digit = kDigits[hash & 15];

@@ -102,6 +102,23 @@ TEST_CASE("reading an index marks it as used in the cache folder, not next to da
     ::setenv("XDG_CACHE_HOME", saved.c_str(), 1);
 }
 
+// Indexes of earlier versions are found only under their names.
+TEST_CASE("the name of an index in the cache folder never changes", "[storage]") {
+  const testing::TemporaryFolder home;
+  const char* const before = std::getenv("XDG_CACHE_HOME");
+  const std::string saved = before == nullptr ? "" : before;
+  ::setenv("XDG_CACHE_HOME", home.str().c_str(), 1);
+  const auto name = [](const std::string& data, const std::string& variant) {
+    return index_paths(data, variant).back().filename().string();
+  };
+  CHECK(name("/data/train-0.tar", "") == "6370a5110c7dc56f-train-0.tar.unstarve-index");
+  CHECK(name("/data/train-0.tar", "v1") == "6370a5110c7dc56f-train-0.tar.08cf0b07.unstarve-index");
+  if (before == nullptr)
+    ::unsetenv("XDG_CACHE_HOME");
+  else
+    ::setenv("XDG_CACHE_HOME", saved.c_str(), 1);
+}
+
 TEST_CASE("an unknown value of UNSTARVE_INDEX is an error", "[storage]") {
   const testing::TemporaryFolder folder;
   const char* const before = std::getenv("UNSTARVE_INDEX");
