@@ -1,7 +1,7 @@
 // Training: the training loop (train/loop.h) on a network, batches and reports of Python.
 //
 //   Training.run() ──GIL released──▶ run_training() ──GIL──▶ network.forward(), .backward(), .train()
-//                                                    ──GIL──▶ source.next(), .state(); validation(); report()
+//                                                    ──GIL──▶ source.next(), .position(); validation(); report()
 //
 // Tensors cross by the operators of torch/foreign_network.h, batches as addresses.
 //
@@ -91,9 +91,12 @@ class PythonBatches final : public BatchSource {
     batch.owner = std::make_shared<const Held>(std::move(owner));
     return true;
   }
-  [[nodiscard]] std::string state() {
+  [[nodiscard]] DataPosition position() {
     const GilAcquire acquire;
-    return nb::cast<std::string>(source_.object().attr("state")());
+    return [encode = std::make_shared<const Held>(source_.object().attr("position")())] {
+      const GilAcquire acquire;
+      return nb::cast<std::string>(encode->object()());
+    };
   }
 
  private:
@@ -168,7 +171,7 @@ class Training {
         return std::make_unique<PythonBatches>(validation(), stop_.get_token());
       };
     }
-    plan.resume_state = [&batches] { return batches.state(); };
+    plan.data_position = [&batches] { return batches.position(); };
     plan.report = [&](const TrainHistory& history) {
       if (events) events->update(history);
       const GilAcquire acquire;

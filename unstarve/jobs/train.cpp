@@ -283,7 +283,7 @@ TrainResult train_rank(const TrainOptions& options, const Progress& progress, st
   TrainPlan plan = plan_of(options, resumed);
   set_steps(plan, options, position, done.step);
   if (const auto images = source.images()) plan.waited_seconds = images->seconds;
-  plan.resume_state = [&] { return position.state(source.progress()); };
+  plan.data_position = [&] { return [&position, progress = source.progress()] { return position.state(progress); }; };
   plan.normalisation = run.pipeline.output.normalisation;
   BadSamples bad;
   if (data.validation)

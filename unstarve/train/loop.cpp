@@ -140,7 +140,7 @@ class TrainingRun {
         checkpoints_(plan.checkpoints, plan.notice),
         step_(plan.start_step),
         last_{.evaluated_step = plan.start_step},
-        update_{plan.start_step, ""} {}
+        update_{plan.start_step, {}} {}
 
   TrainHistory run() {
     try {
@@ -150,7 +150,7 @@ class TrainingRun {
         if (updated_ && next.stop) throw_stopped();
         train_step(next.total);
         if (!updated_) continue;
-        if (settings_.accumulate > 1 && checkpoints_.any()) update_ = {step_, data_state()};
+        if (settings_.accumulate > 1 && checkpoints_.any()) update_ = {step_, data_position()};
         between_steps(next);
       }
       trainer_.synchronise();
@@ -175,7 +175,7 @@ class TrainingRun {
       plan_.notice(fmt::format("training: all {} steps are done; increase the number of epochs to train more", step_));
     validate();
     if (saves_elsewhere(plan_.checkpoints)) {
-      update_ = {step_, data_state()};
+      update_ = {step_, data_position()};
       checkpoint(false);
       with_advice([&] { checkpoints_.finish(); });
     }
@@ -199,7 +199,7 @@ class TrainingRun {
   // An update, to which a stop between updates returns.
   struct Update {
     std::int64_t step = 0;
-    std::string data;  // resume state
+    DataPosition position;  // empty: none
   };
 
   // Of the last point; 0: there is none.
@@ -319,15 +319,15 @@ class TrainingRun {
     recorder_.pause_since(begin_s);
   }
 
-  [[nodiscard]] std::string data_state() const { return plan_.resume_state ? plan_.resume_state() : ""; }
+  [[nodiscard]] DataPosition data_position() const { return plan_.data_position ? plan_.data_position() : nullptr; }
 
   // `check`: whether the loss of the last step is that of the state.
   void checkpoint(bool check = true) {
     if (!checkpoints_.any()) return;
     if (check) (void)finite_loss();
     const bool at_update = settings_.accumulate > 1 && step_ == update_.step;
-    auto snapshot =
-        trainer_.snapshot({step_, at_update ? update_.data : data_state(), plan_.normalisation, settings_.image_size});
+    const DataPosition position = at_update ? update_.position : data_position();
+    auto snapshot = trainer_.snapshot({step_, position ? position() : "", plan_.normalisation, settings_.image_size});
     if (plan_.rank == 0) with_advice([&] { checkpoints_.write(std::move(snapshot), step_); });
     last_.checkpoint_s = recorder_.seconds();
   }

@@ -52,6 +52,10 @@ struct TracedStep {
   std::vector<StepSpan> spans;  // relative to the latter
 };
 
+// A position of the data: the function returns it as TrainProgress::data, also after further batches. It is called
+// only for checkpoints, so it may be slow.
+using DataPosition = std::function<std::string()>;
+
 struct TrainPlan {
   std::int64_t steps = 0;       // total, including steps before a resume; 0: as many as fit in `minutes`
   double minutes = 0;           // 0: no limit. With both, the first limit reached ends the run
@@ -70,8 +74,9 @@ struct TrainPlan {
   // last evaluation until one has been measured; 0: unknown.
   std::function<std::unique_ptr<BatchSource>()> validation;
   std::int64_t validation_batches = 0;
-  // Returns the resume state of the source after its last batch, for checkpoints (TrainProgress::data); may be empty.
-  std::function<std::string()> resume_state;
+  // Returns the position of the source after its last batch, for checkpoints; may be empty. Called at each update with
+  // several steps per update, otherwise for each checkpoint.
+  std::function<DataPosition()> data_position;
   std::optional<Normalisation> normalisation;  // TrainProgress
   // Called for each new point; may be empty.
   std::function<void(const TrainHistory&)> report;

@@ -73,7 +73,13 @@ TEST_CASE("a run that its data stops between updates writes the state of the las
   plan.start_step = 2;
   plan.steps = 100;
   plan.checkpoints.file = "here.safetensors";
-  plan.resume_state = [&] { return std::to_string(trainer.rates.size()); };
+  int encoded = 0;
+  plan.data_position = [&] {
+    return [&encoded, step = trainer.rates.size()] {
+      ++encoded;
+      return std::to_string(step);
+    };
+  };
   const auto run = [&](int batches) {
     StoppedSource source(batches);
     (void)run_training(trainer, settings, source, plan, clock);
@@ -83,11 +89,12 @@ TEST_CASE("a run that its data stops between updates writes the state of the las
     CHECK(trainer.saved == std::vector<std::int64_t>{10});
     CHECK(trainer.positions == std::vector<std::string>{"8"});
     CHECK(trainer.undone == 1);
+    CHECK(encoded == 1);
   }
   SECTION("also if the loss between two updates is not finite") {
-    plan.resume_state = [&] {
+    plan.data_position = [&] {
       if (trainer.rates.size() == 8) trainer.loss_value = std::numeric_limits<double>::quiet_NaN();
-      return std::to_string(trainer.rates.size());
+      return [] { return ""; };
     };
     CHECK_THROWS_WITH(run(11), Catch::Contains("after step 10"));
     CHECK(trainer.saved == std::vector<std::int64_t>{10});
@@ -112,9 +119,9 @@ TEST_CASE("a loss that is not finite ends the run without a checkpoint, and the 
   plan.report_every = 50;
   plan.checkpoints.file = "last.safetensors";
   plan.checkpoint_seconds = 10;
-  plan.resume_state = [&] {
+  plan.data_position = [&] {
     trainer.loss_value = std::nan("");  // from the first checkpoint on
-    return "";
+    return [] { return ""; };
   };
   CHECK_THROWS_WITH(run_training(trainer, {}, source, plan, clock),
                     Catch::Contains("step 20 is nan") && Catch::Contains("the last checkpoint is last.safetensors"));
@@ -144,7 +151,7 @@ TEST_CASE("a run that continues after its last step is only evaluated and writte
   plan.steps = plan.start_step = 10;
   TrainSettings settings;
   settings.accumulate = GENERATE(1, 4);
-  plan.resume_state = [] { return "its data"; };
+  plan.data_position = [] { return [] { return "its data"; }; };
   plan.validation = [] { return std::make_unique<FakeSource>(3); };
   std::string notice;
   plan.notice = [&](const std::string& text) { notice = text; };

@@ -146,7 +146,7 @@ TEST_CASE("a checkpoint contains the resume state, and evaluations follow the pr
   plan.first_step = 1;  // batches are larger now: the three steps done had the samples of two
   plan.evaluate_every = 4;
   plan.checkpoints.file = "unused";
-  plan.resume_state = [&] { return "position " + std::to_string(++calls); };
+  plan.data_position = [&] { return [&] { return "position " + std::to_string(++calls); }; };
   (void)run_training(trainer, {}, source, plan, clock);
   CHECK(trainer.saved == std::vector<std::int64_t>{5, 9, 13, 14});
   CHECK(trainer.positions == std::vector<std::string>{"position 1", "position 2", "position 3", "position 4"});
@@ -174,11 +174,18 @@ TEST_CASE("with accumulation, a checkpoint between two updates has the present p
   TrainPlan plan;
   plan.minutes = 10.0 / 60;
   plan.checkpoints.file = "unused";
-  plan.resume_state = [&] { return std::to_string(trainer.steps.size()); };
+  int encoded = 0;
+  plan.data_position = [&] {
+    return [&encoded, step = trainer.steps.size()] {
+      ++encoded;
+      return std::to_string(step);
+    };
+  };
   TrainSettings settings;
   settings.accumulate = 4;
   (void)run_training(trainer, settings, source, plan, clock);
   REQUIRE_FALSE(trainer.saved.empty());
+  CHECK(std::ssize(trainer.saved) == encoded);  // not at every update
   for (std::size_t i = 0; i < trainer.saved.size(); ++i)
     CHECK(trainer.positions[i] == std::to_string(trainer.saved[i]));
 }

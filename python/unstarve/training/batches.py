@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import copy
 import io
 import json
 import pickle
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ with require_package("torch", "Trainer"):
 
 from unstarve import notices
 from unstarve.arguments import check_normalisation
+from unstarve.dataloader import DataLoader
 from unstarve.errors import ArgumentError, InputError
 from unstarve.loaders.engine import Normalisation
 from unstarve.loaders.framework_loader import FrameworkLoader
@@ -92,15 +94,25 @@ class Batches:
                 return described
         return None
 
-    def state(self) -> str:
-        """Returns the position after the last batch, for checkpoints.
+    def position(self) -> Callable[[], str]:
+        """Returns the position after the last batch, as a function that encodes it for a checkpoint.
 
-        Raises:
-            ArgumentError: The first state of the loader could not be read by resume().
+        The function may be called after further batches. It raises ArgumentError if the first encoded state of the
+        loader could not be read by resume().
         """
         epochs = self._passed / self._per_epoch if self._per_epoch else None
         state_dict = getattr(self._loader, "state_dict", None)
-        state = None if state_dict is None else _encoded(state_dict())
+        state = None if state_dict is None else self._unshared(state_dict())
+        return lambda: self._text({"version": _STATE_VERSION, "epochs": epochs, "loader": state})
+
+    def _unshared(self, state: Any) -> Any:
+        """Returns a state of the loader that further batches do not change."""
+        if isinstance(self._loader, DataLoader) and state.get("streams") is None:
+            return state  # new objects, with the states of generators, whose copies are slow
+        return copy.deepcopy(state)
+
+    def _text(self, position: dict[str, Any]) -> str:
+        state = _encoded(position["loader"])
         if not self._readable:
             try:
                 _decoded(state)
@@ -109,7 +121,7 @@ class Batches:
                                     f"that could not be read from a checkpoint: {_reason(error)}; expected "
                                     f"{_READABLE}") from error
             self._readable = True
-        return json.dumps({"version": _STATE_VERSION, "epochs": epochs, "loader": state})
+        return json.dumps({**position, "loader": state})
 
     # --- resuming ---------------------------------------------------------------------------------------------------
 
@@ -121,7 +133,7 @@ class Batches:
 
         Args:
             step: Number of steps before.
-            text: A result of state(), or "".
+            text: A result of the function that position() returned, or "".
             origin: Name of the checkpoint, for messages.
 
         Returns:

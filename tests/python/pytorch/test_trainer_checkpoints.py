@@ -20,6 +20,7 @@ import trainer_support as support  # noqa: E402
 import unstarve as un  # noqa: E402
 from trainer_support import interrupt_at, trainer  # noqa: E402
 from unstarve import weights  # noqa: E402
+from unstarve.training import batches  # noqa: E402
 
 support.require_libtorch()
 
@@ -183,6 +184,71 @@ def test_the_state_of_a_loader_may_have_arrays_and_otherwise_the_first_checkpoin
     expected, resumed = support.Small(), support.Small(seed=9)
     trainer(expected, Positioned()).fit()
     trainer(resumed, Positioned(form), resume=tmp_path).fit()
+    assert support.equal(support.state_of(resumed), support.state_of(expected))
+
+
+class Ending:
+    """Counts samples. After `most` of them, Ctrl-C also ends the workers."""
+
+    def __init__(self, most):
+        self.most = most
+
+    def count(self):
+        if self.most == 0:
+            signal.raise_signal(signal.SIGINT)
+            raise RuntimeError("a worker ended")
+        self.most -= 1
+
+
+class EndingNoisy(Noisy):
+    def __init__(self, most):
+        super().__init__(*support.samples(96))
+        self.ending = Ending(most)
+
+    def __getitem__(self, index):
+        self.ending.count()
+        return super().__getitem__(index)
+
+
+class EndingStream(torch.utils.data.IterableDataset):
+    """Its state is one object, which changes."""
+
+    def __init__(self, most):
+        self.ending, self.data, self.state = Ending(most), support.samples(96), {"at": torch.tensor(0)}
+
+    def __iter__(self):
+        while self.state["at"] < 96:
+            self.ending.count()
+            self.state["at"] += 1
+            yield tuple(part[self.state["at"] - 1] for part in self.data)
+        self.state = {"at": torch.tensor(0)}
+
+    def __len__(self):
+        return 96
+
+    def state_dict(self):
+        return self.state
+
+    def load_state_dict(self, state):
+        self.state = state
+
+
+@pytest.mark.parametrize("kind", ["positioned", "DataLoader", "stream"])
+def test_a_position_between_updates_is_encoded_for_its_checkpoint_only(tmp_path, monkeypatch, kind):
+    def make(last=-1):
+        return {"positioned": lambda: Positioned(torch.tensor, last),
+                "DataLoader": lambda: un.DataLoader(EndingNoisy(16 * last), 16, shuffle=True),
+                "stream": lambda: un.DataLoader(EndingStream(16 * last), 16)}[kind]()
+
+    encoded, encode = [], batches._encoded
+    monkeypatch.setattr(batches, "_encoded", lambda state: encoded.append(0) or encode(state))
+    options = {"epochs": 4, "accumulate": 2, "checkpoint_dir": tmp_path, "evaluate_every": 0}
+    with pytest.raises(KeyboardInterrupt, match="stopped .*after step 4;"):
+        trainer(loader=make(last=5), **options).fit()
+    assert len(encoded) == 1
+    expected, resumed = support.Small(), support.Small(seed=9)
+    trainer(expected, make(), epochs=4, accumulate=2).fit()
+    trainer(resumed, make(), resume=tmp_path, **options).fit()
     assert support.equal(support.state_of(resumed), support.state_of(expected))
 
 
