@@ -78,7 +78,7 @@ class Batches:
         self._iterator: Iterator[Any] | None = None
         self._per_epoch = batches_per_epoch(loader)
         self._passed = 0  # batches since the beginning of the run, if all had the present size
-        self._epoch = 0  # of the next pass
+        self._epoch = 0  # of the next pass: the number of those begun
         self._empty = False  # the last pass had no batch
         self._readable = False  # a state of the loader was read
         self._restored = False  # the next pass is the rest of one before a resume
@@ -103,7 +103,8 @@ class Batches:
         epochs = self._passed / self._per_epoch if self._per_epoch else None
         state_dict = getattr(self._loader, "state_dict", None)
         state = None if state_dict is None else self._unshared(state_dict())
-        return lambda: self._text({"version": _STATE_VERSION, "epochs": epochs, "loader": state})
+        begun = self._epoch
+        return lambda: self._text({"version": _STATE_VERSION, "epochs": epochs, "begun": begun, "loader": state})
 
     def _unshared(self, state: Any) -> Any:
         """Returns a state of the loader that further batches do not change."""
@@ -152,6 +153,7 @@ class Batches:
         else:
             self._passed = step
         per_epoch = self._per_epoch or 0
+        begun = state.get("begun", 0) if own else 0
         load = getattr(self._loader, "load_state_dict", None)
         if own and state["loader"] is not None and load is not None:
             try:
@@ -164,13 +166,13 @@ class Batches:
             except ArgumentError as error:
                 raise ArgumentError(f"resume from {origin}: {error}. Continue with the data, seed, filters and order "
                                     "of the original run") from error
-            self._epoch = self._passed // per_epoch if per_epoch else 0
+            self._epoch = self._passed // per_epoch if per_epoch else max(begun - 1, 0)
             self._restored = True
         elif step > 0:
             notices.warn(f"resume from {origin}: the loader has no resume position (state_dict and load_state_dict): "
                          "training continues with a new epoch of the data, whose order may differ from that of an "
                          "uninterrupted run")
-            self._epoch = -(-self._passed // per_epoch) if per_epoch else 0
+            self._epoch = -(-self._passed // per_epoch) if per_epoch else begun
         return self._passed
 
     # --- reading ----------------------------------------------------------------------------------------------------

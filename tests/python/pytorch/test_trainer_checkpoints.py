@@ -268,6 +268,45 @@ def test_other_iterables_resume_with_a_new_epoch(tmp_path):
     assert history["steps"] == 20
 
 
+class Rotated(torch.utils.data.Sampler):
+    """64 indices, in an order that depends on the epoch; without a length. Ctrl-C at the beginning of `last`."""
+
+    def __init__(self, last):
+        self.last, self.epochs = last, []
+
+    def set_epoch(self, epoch):
+        self.epochs.append(epoch)
+        if epoch == self.last:
+            signal.raise_signal(signal.SIGINT)
+
+    def order(self, epoch):
+        return [(index + 7 * epoch) % 64 for index in range(64)]
+
+    def __iter__(self):
+        return iter(self.order(self.epochs[-1]))
+
+
+@pytest.mark.filterwarnings("ignore:resume from")
+@pytest.mark.parametrize(("kind", "expected"), [(un.DataLoader, [2, 3, 4]), (torch.utils.data.DataLoader, [3, 4])])
+def test_a_sampler_without_length_receives_the_epoch_of_the_resumed_run(tmp_path, kind, expected):
+    class Recorded(torch.utils.data.TensorDataset):
+        def __getitem__(self, index):
+            seen.append(index)
+            return super().__getitem__(index)
+
+    seen, samplers = [], []
+    data = Recorded(*support.samples(64))
+    for last in (2, 4):
+        samplers.append(Rotated(last))
+        with pytest.raises(KeyboardInterrupt):
+            trainer(loader=kind(data, 16, sampler=samplers[-1]), epochs=None, minutes=1, checkpoint_dir=tmp_path,
+                    resume=tmp_path if last == 4 else None).fit()
+    assert [sampler.epochs for sampler in samplers] == [[0, 1, 2], expected]
+    if kind is un.DataLoader:
+        every = [index for epoch in range(5) for index in samplers[0].order(epoch)]
+        assert seen == every[:len(seen)]
+
+
 def test_a_loader_without_resume_position_is_reported_also_at_the_end_of_an_epoch(tmp_path):
     def make():
         data = torch.utils.data.TensorDataset(*support.samples(64))
