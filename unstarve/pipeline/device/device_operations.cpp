@@ -16,7 +16,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void reject(const std::string& node) {
+[[noreturn]] void reject_on_device(const std::string& node) {
   throw argument_error("{}; or leave the operations on the host", node);
 }
 
@@ -66,7 +66,7 @@ DeviceOperations::DeviceOperations(const PipelineSpec& spec, ElementType type, D
       runner_(device) {
   for (std::size_t i = 0; decoder_ != nullptr && i < first_; ++i)
     if (!make_operation(at_epoch(specs_[i], 0))->runs_on_gpu())
-      reject(fmt::format(
+      reject_on_device(fmt::format(
           "operations[{}]: operation {} has no GPU kernel, which decoding on a device requires; decode on the host", i,
           specs_[i].name));
   output_.type = type;

@@ -24,7 +24,7 @@ constexpr std::uint64_t kMaxEpoch = std::numeric_limits<std::int32_t>::max();
 constexpr std::uint64_t kMaxBatch = std::numeric_limits<std::int32_t>::max();
 
 template <class... Args>
-[[noreturn]] void reject(fmt::format_string<Args...> what, Args&&... args) {
+[[noreturn]] void reject_state(fmt::format_string<Args...> what, Args&&... args) {
   throw argument_error("state: {}", fmt::format(what, std::forward<Args>(args)...));
 }
 
@@ -48,7 +48,7 @@ std::string digest_of(const std::map<std::string, double>& weights) {
 
 Json parse(const std::string& text) {
   const Json state = try_parse_ordered_json(text);
-  if (!state.is_object()) reject("found {}; expected the JSON object of a loader's state", text.substr(0, 60));
+  if (!state.is_object()) reject_state("found {}; expected the JSON object of a loader's state", text.substr(0, 60));
   return state;
 }
 
@@ -59,32 +59,32 @@ std::string text_of(const Json& state, const char* key) {
 std::uint64_t integer(const Json& state, const char* key, std::uint64_t min, std::uint64_t max) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_number_integer())
-    reject("{}: found {}; expected a whole number", key, text_of(state, key));
+    reject_state("{}: found {}; expected a whole number", key, text_of(state, key));
   // A negative number is larger than `max` after the conversion.
   const auto value = found->get<std::uint64_t>();
   if ((!found->is_number_unsigned() && found->get<std::int64_t>() < 0) || value < min || value > max)
-    reject("{}: found {}; expected {} to {}", key, json_text(*found), min, max);
+    reject_state("{}: found {}; expected {} to {}", key, json_text(*found), min, max);
   return value;
 }
 
 std::uint64_t identity(const Json& value) {
   const std::string text = value.is_string() ? value.get<std::string>() : "";
   if (text.size() != 16 || text.find_first_not_of("0123456789abcdef") != std::string::npos)
-    reject("data: found {}; expected 16 hexadecimal digits", json_text(value).substr(0, 60));
+    reject_state("data: found {}; expected 16 hexadecimal digits", json_text(value).substr(0, 60));
   return std::stoull(text, nullptr, 16);
 }
 
 bool boolean(const Json& state, const char* key) {
   const auto found = state.find(key);
   if (found == state.end() || !found->is_boolean())
-    reject("{}: found {}; expected true or false", key, text_of(state, key));
+    reject_state("{}: found {}; expected true or false", key, text_of(state, key));
   return found->get<bool>();
 }
 
 std::vector<bool> bits(const Json& state, const char* key) {
   if (!state.contains(key)) return {};
   const auto read = state[key].is_string() ? bits_from_base64(state[key].get<std::string>()) : std::nullopt;
-  if (!read) reject("{}: found {}; expected bits in base64", key, text_of(state, key).substr(0, 60));
+  if (!read) reject_state("{}: found {}; expected bits in base64", key, text_of(state, key).substr(0, 60));
   return *read;
 }
 
@@ -174,12 +174,12 @@ std::string RunState::text(const RankProgress& progress, std::span<const Mixture
 }
 
 std::uint64_t RunState::check(const Json& state) const {
-  if (!state.contains("version")) reject("found no version; expected the result of state_dict()");
-  if (state["version"] != kVersion) reject("version {}; expected {}", text_of(state, "version"), kVersion);
+  if (!state.contains("version")) reject_state("found no version; expected the result of state_dict()");
+  if (state["version"] != kVersion) reject_state("version {}; expected {}", text_of(state, "version"), kVersion);
   (void)integer(state, "epoch", 0, kMaxEpoch);
   if (const auto found = state.find("dataset");
       found != state.end() && found->is_number_unsigned() && *found != records_) {
-    reject(
+    reject_state(
         "found a state of other data, of {} samples; expected this data, of {}. Open the data of the run that saved "
         "the state",
         json_text(*found), records_);
@@ -188,29 +188,30 @@ std::uint64_t RunState::check(const Json& state) const {
   const Json expected = {{"seed", spec_.seed}, {"shuffle", spec_.shuffle}, {"dataset", records_}};
   for (const auto& [key, value] : expected.items())
     if (!state.contains(key) || state[key] != value)
-      reject("{} {}, but this loader has {}", key, text_of(state, key.c_str()), json_text(value));
+      reject_state("{} {}, but this loader has {}", key, text_of(state, key.c_str()), json_text(value));
   if (const auto found = state.find("data"); found != state.end() && data_ != 0) {
     if (const std::uint64_t theirs = identity(*found); theirs != data_)
-      reject(
+      reject_state(
           "found a state of other data of as many samples, which differ in: {}; expected the same data in the same "
           "order, at any path. Open the data of the run that saved the state",
           identities_differ_in(theirs, data_));
   }
   std::uint64_t bucket_run = 0;
   const Json given = state.contains("order") ? state["order"] : Json::object();
-  if (!given.is_object()) reject("order: found {}; expected settings by name", json_text(given));
+  if (!given.is_object()) reject_state("order: found {}; expected settings by name", json_text(given));
   const Json all = settings();
   for (const auto& [key, value] : all.items()) {
     const Json& theirs = given.contains(key) ? given[key] : default_settings()[key];
     if (theirs == value) continue;
     if (key == "set")
-      reject("found other selected samples than in this loader; expected the same data, filter, take and sources");
+      reject_state(
+          "found other selected samples than in this loader; expected the same data, filter, take and sources");
     if (key == "bucket" && theirs.is_array() && value.is_array() && theirs.size() == 2 && theirs[0] == value[0] &&
         theirs[1].is_number_unsigned() && theirs[1] != 0) {
       bucket_run = theirs[1].get<std::uint64_t>();
       continue;
     }
-    reject("{} {}, but this loader has {}", key, json_text(theirs), json_text(value));
+    reject_state("{} {}, but this loader has {}", key, json_text(theirs), json_text(value));
   }
   return bucket_run;
 }
@@ -220,13 +221,13 @@ EpochPosition RunState::position(std::span<const Json> states) const {
   const auto window = [&](const Json& state) {
     std::vector<bool> used = bits(state, "window");
     if (const auto samples = state["samples"].get<std::uint64_t>(); used.size() > length() - samples)
-      reject("window: found {} bits after {} samples, but an epoch has {}", used.size(), samples, length());
+      reject_state("window: found {} bits after {} samples, but an epoch has {}", used.size(), samples, length());
     return used;
   };
   const auto epoch_of = [](const Json& state) { return state["epoch"].get<std::uint32_t>(); };
   if (std::none_of(states.begin(), states.end(), [](const Json& state) { return state.contains("rank"); })) {
     for (const Json& state : states)
-      if (state != first) reject("found different states of the ranks; expected states of one batch");
+      if (state != first) reject_state("found different states of the ranks; expected states of one batch");
     return {epoch_of(first), 0, first["samples"].get<std::uint64_t>(), window(first)};
   }
   std::vector<std::pair<std::int64_t, const Json*>> ranks;
@@ -242,7 +243,7 @@ EpochPosition RunState::position(std::span<const Json> states) const {
     found.push_back(rank);
   }
   if (!all)
-    reject(
+    reject_state(
         "found states of ranks [{}]; expected a list of the states of all {} ranks, saved at the same time: in relaxed "
         "order each rank knows only its own samples",
         fmt::join(found, ", "), world);
@@ -256,7 +257,7 @@ EpochPosition RunState::position(std::span<const Json> states) const {
 }
 
 RunStart RunState::start(std::span<const std::string> texts) const {
-  if (texts.empty()) reject("found an empty list; expected the states of all ranks");
+  if (texts.empty()) reject_state("found an empty list; expected the states of all ranks");
   std::vector<Json> states;
   for (const std::string& text : texts) states.push_back(parse(text));
   RunStart start;

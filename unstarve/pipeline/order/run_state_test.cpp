@@ -129,7 +129,8 @@ TEST_CASE("a damaged or foreign state is rejected") {
     return error_message([&] { (void)start_of(run, json_text(state)); });
   };
   CHECK_THAT(error_of([](Json& s) { s["version"] = 2; }), Contains("version 2; expected 1"));
-  CHECK_THAT(error_of([](Json& s) { s.erase("version"); }), Contains("found no version; expected the result of"));
+  CHECK_THAT(error_of([](Json& s) { s.erase("version"); }),
+             Catch::Equals("state: found no version; expected the result of state_dict()"));
   CHECK_THAT(error_of([](Json& s) { s["epoch"] = -1; }), Contains("epoch: found -1; expected 0 to 2147483647"));
   CHECK_THAT(error_of([](Json& s) { s["epoch"] = 1.5; }), Contains("epoch: found 1.5; expected a whole number"));
   CHECK_THAT(error_of([](Json& s) { s.erase("samples"); }),

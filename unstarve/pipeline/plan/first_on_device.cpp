@@ -13,7 +13,7 @@
 namespace unstarve {
 namespace {
 
-[[noreturn]] void reject(const std::string& node) {
+[[noreturn]] void reject_operation(const std::string& node) {
   throw argument_error("{}. Or run the operations on the host.", node);
 }
 
@@ -21,16 +21,16 @@ namespace {
 
 std::size_t first_on_device(const PipelineSpec& spec) {
   if (!spec.batch_operations.empty())
-    reject(fmt::format(
+    reject_operation(fmt::format(
         "batch_operations[0]: {} works on batches on the host, before the operations on a device; expected no "
         "batch operations",
         spec.batch_operations[0].name));
   if (spec.batch.pad.to != PadTo::kNothing)
-    reject("batch.pad: samples of several sizes; expected one size where operations run on a device");
+    reject_operation("batch.pad: samples of several sizes; expected one size where operations run on a device");
   const bool every_sample_once = spec.mix.empty() && spec.order.repeat == 1 && spec.order.epoch == 0 &&
                                  !spec.order.balance && spec.order.class_weights.empty();
   if (!every_sample_once)
-    reject(
+    reject_operation(
         "order: a mixture, repeat, epoch, balance or class_weights; expected every sample once per epoch where "
         "operations run on a device");
   std::size_t first = 0;
@@ -44,7 +44,7 @@ std::size_t first_on_device(const PipelineSpec& spec) {
       fixed = fixed || operation->fixed_output();
     }
     if (!fixed)
-      reject(fmt::format(
+      reject_operation(fmt::format(
           "operations: no operation has a fixed output size{}; expected one, such as random_resized_crop or "
           "center_crop, before the operations on a device",
           epoch == 0 ? "" : fmt::format(" in epoch {}", epoch)));
