@@ -43,14 +43,12 @@ def convert(source: str | os.PathLike[str] | Mapping[str, Any], destination: str
         destination: The file to write, atomically.
 
     Raises:
-        ValueError: The source is not a state_dict, or a tensor has a dtype that the format lacks.
+        ValueError: The source is not a state_dict of dense tensors, or a tensor has a dtype that the format lacks.
         OSError: A file cannot be read or written.
     """
     if not isinstance(source, Mapping):
-        import torch
-
         path = source
-        source = torch.load(path, map_location="cpu", weights_only=True)
+        source = _torch_file(path)
         for key in ("state_dict", "model"):
             if isinstance(source, Mapping) and isinstance(source.get(key), Mapping):
                 source = source[key]
@@ -88,7 +86,8 @@ def load(path: str | os.PathLike[str], *, optimiser: bool = False) -> dict[str, 
 
     Args:
         path: The file.
-        optimiser: Include the momentum and the loss scale of a checkpoint.
+        optimiser: Include the state of the training in a checkpoint: that of the optimiser, the weights before they
+            were averaged, and others.
 
     Returns:
         NumPy arrays by name, with the stored shape and dtype; bfloat16 as uint16 with the same bits.
@@ -120,7 +119,28 @@ def load_torch(path: str | os.PathLike[str]) -> dict[str, Any]:
     return state
 
 
+def _torch_file(path: str | os.PathLike[str]) -> Any:
+    """Returns the object in a file of torch.save(). Raises ValueError for another file."""
+    import torch
+
+    with open(path, "rb") as file:
+        try:
+            return torch.load(file, map_location="cpu", weights_only=True)
+        except Exception as error:  # of any kind: for text, torch raises KeyError
+            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            raise ValueError(f"convert {os.fspath(path)}: torch.load(weights_only=True) failed: {reason}; expected a "
+                             "file of torch.save(module.state_dict())") from error
+
+
 def _to_bytes(name: str, value: Any) -> tuple[str, list[int], bytes]:
+    if not isinstance(name, str) or name == "__metadata__":
+        raise ValueError(f"convert: found the name {name!r}; expected a text other than '__metadata__'")
+    if not hasattr(value, "dtype") or not hasattr(value, "shape"):
+        raise ValueError(f"convert tensor {name!r}: found {type(value).__name__}; expected a tensor. Pass the "
+                         "state_dict() of a module.")
+    if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
+        raise ValueError(f"convert tensor {name!r}: found layout {value.layout}; expected a dense tensor. Call "
+                         "to_dense().")
     kind = str(value.dtype).removeprefix("torch.")
     if kind not in _NAMES:
         raise ValueError(f"convert tensor {name!r}: found dtype {value.dtype}; expected one that safetensors supports")

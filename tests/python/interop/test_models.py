@@ -70,7 +70,26 @@ def test_invalid_state_dicts_are_rejected_without_leaving_a_file(tmp_path):
         weights.convert(tmp_path / "list.pth", tmp_path / "x.safetensors")
     with pytest.raises(ValueError, match="complex"):
         weights.convert({"a": np.zeros(2, np.complex64)}, tmp_path / "x.safetensors")
+    for wrong, message in (({"a": 3}, "'a': found int; expected a tensor"),
+                           (torch.optim.SGD([torch.zeros(1)], 0.1).state_dict(), "'state': found dict; expected a ten"),
+                           ({"a": torch.eye(3).to_sparse()}, "'a': found layout torch.sparse_coo; expected a dense"),
+                           ({1: torch.zeros(1)}, "the name 1; expected a text"),
+                           ({"__metadata__": torch.zeros(1)}, "the name '__metadata__'")):
+        with pytest.raises(ValueError, match=message):
+            weights.convert(wrong, tmp_path / "x.safetensors")
     assert [p.name for p in tmp_path.iterdir()] == ["list.pth"]
+
+
+def test_files_that_are_no_state_dict_of_torch_are_named(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save(torch.nn.Linear(2, 2), tmp_path / "module.pth")
+    (tmp_path / "truncated.pth").write_bytes((tmp_path / "module.pth").read_bytes()[:100])
+    (tmp_path / "text.pth").write_text("hello")
+    for name in ("module.pth", "truncated.pth", "text.pth"):
+        with pytest.raises(ValueError, match=rf"convert {tmp_path / name}: torch.load\(weights_only=True\) failed: "):
+            weights.convert(tmp_path / name, tmp_path / "x.safetensors")
+    with pytest.raises(FileNotFoundError):
+        weights.convert(tmp_path / "none.pth", tmp_path / "x.safetensors")
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff" * 20, b"\x02" + bytes(7) + b"[]"])
