@@ -31,6 +31,7 @@ __all__ = ["PartError", "main", "pack"]
 
 _log = logging.getLogger("unstarve.ray")
 _MAX_REASONS = 8  # failed parts named in an error
+_EPILOG = "Other options follow SRC and DST, and are passed to `unstarve pack`."
 
 
 class PartError(RuntimeError):
@@ -140,10 +141,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line `arguments`, by default that of the process. Returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m unstarve.ray", description=__doc__.splitlines()[0],
-        epilog="Other options are passed to `unstarve pack`.")
+        epilog=_EPILOG, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True)
-    command = commands.add_parser("pack", help="pack on a Ray cluster",
-                                  epilog="Other options are passed to `unstarve pack`.")
+    command = commands.add_parser("pack", help="pack on a Ray cluster", epilog=_EPILOG, allow_abbrev=False)
     command.add_argument("source", metavar="SRC", help="any dataset that unstarve reads")
     command.add_argument("folder", metavar="DST", help="folder for the shards, shared by all nodes")
     command.add_argument("--parts", type=int, required=True, help="number of tasks")
@@ -151,7 +151,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command.add_argument("--cpus", type=int, default=1, help="CPUs of a task [1]")
     command.add_argument("--retries", type=int, default=1, help="how often a failed part is retried [1]")
     command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    arguments = sys.argv[1:] if arguments is None else arguments
     given, passed = parser.parse_known_args(arguments)
+    # The parser does not know whether a word after an option of `unstarve pack` is its value.
+    if any(word.startswith("-") and word in passed for word in arguments[:arguments.index(given.folder)]):
+        parser.error("found an option of `unstarve pack` before DST; expected SRC and DST first")
     for taken in ("--part", "--threads"):
         if any(word == taken or word.startswith(taken + "=") for word in passed):
             parser.error(f"{taken} is set automatically; use --parts and --cpus")

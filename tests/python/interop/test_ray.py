@@ -101,7 +101,10 @@ def test_other_parts_are_packed_if_one_fails(source, monkeypatch):
 
 
 def test_usage_errors_are_reported_without_a_cluster(source):
-    for arguments in (["pack", "a", "b", "--parts", "0"], ["pack", "a", "b", "--parts", "2", "--part", "1/2"]):
+    for arguments in (["pack", "a", "b", "--parts", "0"], ["pack", "a", "b", "--parts", "2", "--part", "1/2"],
+                      ["pack", "a", "b", "--parts", "2", "--part=1"],
+                      ["pack", "--format", "tfrecord", "a", "b", "--parts", "2"],
+                      ["pack", "a", "--format", "tfrecord", "b", "--parts", "2"]):
         alone = "import runpy; runpy.run_module('unstarve.ray', run_name='__main__')"
         done = run_module(source.parent, *arguments, code=alone)
         assert done.returncode == 2
