@@ -77,7 +77,7 @@ class DataLoader(EpochLoader[_Sample]):
             torch's get_worker_info() returns None, use that of unstarve.dataloader.
 
     Raises:
-        ArgumentError: An object cannot be sent to workers, or the dataset is a DataPipe.
+        ArgumentError: An object cannot be sent to workers, the dataset is a DataPipe, or `prefetch_factor` is 0.
         ValueError: As in torch.
 
     Example:
@@ -102,6 +102,8 @@ class DataLoader(EpochLoader[_Sample]):
         if workers == "threads" and isinstance(dataset, torch.utils.data.IterableDataset):
             raise ArgumentError("DataLoader(workers): found 'threads' with an IterableDataset; expected 'processes', "
                                 "because threads cannot share an iterator")
+        if num_workers and prefetch_factor == 0:
+            raise ArgumentError("DataLoader(prefetch_factor): found 0; expected 1 or more")
         self.workers = workers
         self._by_index = False
         self._first_position = 0

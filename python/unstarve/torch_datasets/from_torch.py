@@ -207,9 +207,15 @@ class DatasetPipeline(ImageOperationSteps):
         Args:
             workers: Number of workers (all usable cores); 0 makes the samples in the calling thread.
             kind: "processes" or "threads"; see unstarve.DataLoader.
-            prefetch: Batches per worker prepared before they are requested (2).
+            prefetch: Batches per worker prepared before they are requested (2); at least 1.
+
+        Raises:
+            ArgumentError: A value is invalid or was already set.
         """
-        given = {"workers": workers, "kind": kind, "prefetch": prefetch}
+        given = {"workers": None if workers is None else check_int("options(workers)", workers, 0), "kind": kind,
+                 "prefetch": None if prefetch is None else check_int("options(prefetch)", prefetch, 1)}
+        if kind not in (None, "processes", "threads"):
+            raise ArgumentError(f"options(kind): found {kind!r}; expected 'processes' or 'threads'")
         return self._with("options", **{key: value for key, value in given.items() if value is not None})
 
     def batch(self, size: int, *, last: str | None = None, drop_last: bool | None = None,

@@ -35,6 +35,8 @@ class Order:
         self._total, self._size, self._drop_last = samples, size, drop_last
         self._rank, self._world = rank, world
         self._seed, self._shuffle = seed, shuffle
+        if samples == 0:
+            raise ArgumentError("batch: found no samples in the dataset; expected at least one")
         if self.batches(0) == 0:
             most = samples // world
             smaller = f"a size of at most {most}" if most else "fewer ranks"

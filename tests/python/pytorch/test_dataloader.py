@@ -94,6 +94,8 @@ def test_arguments_that_only_this_loader_rejects():
         un.DataLoader(Kinds(), workers="fibres")
     with pytest.raises(un.errors.ArgumentError, match="IterableDataset"):
         un.DataLoader(Stream(), workers="threads")
+    with pytest.raises(un.errors.ArgumentError, match=r"prefetch_factor\): found 0"):  # torch: at the first batch
+        un.DataLoader(Kinds(), num_workers=1, prefetch_factor=0)
     with pytest.raises(un.errors.ArgumentError, match=r"Kinds|lambda.*no lambda"):
         iter(un.DataLoader(Kinds(), num_workers=1, collate_fn=lambda samples: samples,
                            multiprocessing_context="spawn"))

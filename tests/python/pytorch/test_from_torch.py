@@ -230,6 +230,9 @@ def test_the_rng_of_a_function_depends_on_the_sample_only(dataset):
     (lambda: chain().shard(3), "only one of rank and world"),
     (lambda: chain().map(3), "found 3; expected a callable"),
     (lambda: chain(2, kind="fibres").batch(4), "expected 'processes'"),
+    (lambda: un.from_torch([1]).options(workers=1.5), r"^options\(workers\): found 1.5; expected an integer"),
+    (lambda: un.from_torch([1]).options(workers=1, prefetch=0), r"^options\(prefetch\): found 0; expected 1 or more"),
+    (lambda: un.from_torch([]).batch(1, last="keep"), "^batch: found no samples in the dataset"),
 ])
 def test_invalid_steps_of_a_torch_pipeline_are_rejected(make, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
