@@ -171,7 +171,7 @@ class Pipeline(PipelineSteps):
         batch: dict[str, Any] = {"size": check_int("batch(size)", size, 1), "last": last_batch(last, drop_last)}
         if pad is not False:
             batch["pad"] = {"to": "largest", "value": pad_value}
-            if pad is not True and not isinstance(pad, Iterable):
+            if pad is not True and (not isinstance(pad, Iterable) or isinstance(pad, str)):
                 raise ArgumentError(f"batch(pad): found {pad!r}; expected True, False or (height, width)")
             if pad is not True:
                 batch["pad"].update(to="size", size=[check_int("batch(pad)", side, 1) for side in pad])

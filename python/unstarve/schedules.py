@@ -28,13 +28,14 @@ def schedule(points: Mapping[int, float | Sequence[float]], *, between: str = "s
         A value for the numeric parameters of most operations.
 
     Raises:
-        ArgumentError: `points` is empty. The step that uses the schedule checks the rest.
+        ArgumentError: `points` is empty, or no mapping. The step that uses the schedule checks the rest.
 
     Example:
         pipeline.random_resized_crop(un.schedule({0: 128, 10: 224}))
     """
-    if not points:
-        raise ArgumentError("schedule(points): found none; expected epochs with values, such as {0: 128, 10: 224}")
+    if not isinstance(points, Mapping) or not points:
+        raise ArgumentError(f"schedule(points): found {points!r}; expected epochs with values, such as "
+                            "{0: 128, 10: 224}")
     values = {str(epoch): list(value) if isinstance(value, Sequence) else value for epoch, value in points.items()}
     result: Schedule = {"schedule": values}
     if between != "steps":

@@ -35,7 +35,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, overload
 
 from unstarve import _core
-from unstarve.arguments import check_int
+from unstarve.arguments import check_bool, check_int
 from unstarve.errors import ArgumentError
 from unstarve.functions import operations
 from unstarve.functions.draws import NO_DRAWS
@@ -123,7 +123,8 @@ def decode(image: Any, *, region: tuple[int, int, int, int] | None = None,
     if mode == "L":
         chain.append(("grayscale", {"probability": 1}))
     form = "L" if mode == "L" else "CHW" if given.tensor else "HWC"
-    function = compiled(tuple(frozen(*step) for step in chain), form, None, bool(approximate),
+    function = compiled(tuple(frozen(*step) for step in chain), form, None,
+                        check_bool("decode(approximate)", approximate),
                         check_int("decode(max_pixels)", max_pixels, 1, MAX_PIXELS))
     made = run("decode", function, given, NO_DRAWS, _region(region))
     return made[None] if given.tensor and mode == "L" else made

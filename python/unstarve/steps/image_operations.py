@@ -20,9 +20,14 @@ Colour: TypeAlias = "int | tuple[int, int, int] | str"
 
 
 def _non_default(**parameters: tuple[Any, Any]) -> dict[str, Any]:
-    """Returns the values of {name: (value, default)} that differ from the default, so that specs stay short."""
-    return {name: value for name, (value, default) in parameters.items()
-            if isinstance(value, np.ndarray) or value != default}
+    """Returns the values of {name: (value, default)} that differ from the default, so that specs stay short.
+
+    1 differs from True, and 0 from False.
+    """
+    def differs(value: Any, default: Any) -> bool:
+        return isinstance(value, np.ndarray) or value != default or isinstance(value, bool) != isinstance(default, bool)
+
+    return {name: value for name, (value, default) in parameters.items() if differs(value, default)}
 
 
 def _resampling(interpolation: str, antialias: bool) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def subset_text(indices: Iterable[int] | Any, records: int) -> str:
     """Returns the records `indices` as a text of ranges or bits. Raises ArgumentError."""
     try:
         given = np.asarray(indices if isinstance(indices, np.ndarray) else list(indices))
-    except TypeError:
+    except (TypeError, ValueError):  # the latter for nested lists of several lengths
         raise ArgumentError(f"subset(indices): found {indices!r}; expected a list of integers") from None
     if given.dtype == bool:
         raise ArgumentError("subset(indices): found Booleans; expected one or more integers. Use "
@@ -49,9 +49,12 @@ def part_lengths(lengths: Sequence[float], records: int) -> list[int]:
 
     Raises ArgumentError.
     """
+    if not isinstance(lengths, Iterable):
+        raise ArgumentError(f"random_split(lengths): found {lengths!r}; expected a list of lengths, such as [0.9, 0.1]")
+    lengths = list(lengths)
     numbers = [check_nonnegative(f"random_split(lengths[{i}])", one) for i, one in enumerate(lengths)]
     if not numbers or not all(numbers):
-        raise ArgumentError(f"random_split(lengths): found {list(lengths)!r}; expected one or more lengths above 0")
+        raise ArgumentError(f"random_split(lengths): found {lengths!r}; expected one or more lengths above 0")
     if math.isclose(sum(numbers), 1):
         parts = [math.floor(records * one) for one in numbers]
         for i in range(records - sum(parts)):
@@ -59,6 +62,6 @@ def part_lengths(lengths: Sequence[float], records: int) -> list[int]:
     else:
         parts = [int(one) for one in numbers]
     if sum(parts) != records or parts != numbers and not math.isclose(sum(numbers), 1) or not all(parts):
-        raise ArgumentError(f"random_split(lengths): found {list(lengths)!r}; expected fractions whose sum is 1, or "
+        raise ArgumentError(f"random_split(lengths): found {lengths!r}; expected fractions whose sum is 1, or "
                             f"integers whose sum is {records}, for parts that are not empty")
     return parts

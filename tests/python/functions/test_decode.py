@@ -101,6 +101,8 @@ def test_image_info_reads_format_kind_and_channels():
     (lambda: un.decode(IMAGE), un.errors.ArgumentError, r"found pixels; .* Use un.resize\(\)"),
     (lambda: un.image_info(IMAGE), un.errors.ArgumentError, "found pixels"),
     (lambda: un.decode(np.zeros(9)), un.errors.ArgumentError, r"found float64 \(9,\); expected"),
+    (lambda: un.decode(FILES["png"], approximate="no"), un.errors.ArgumentError,
+     r"^decode\(approximate\): found 'no'; expected True or False"),
     (lambda: un.decode(FILES["png"], mode="CMYK"), un.errors.ArgumentError, "'CMYK'; expected 'RGB' or 'L'"),
     (lambda: un.decode(FILES["png"], region=(0, 0, 61, 90)), un.errors.ArgumentError,
      r"^decode image: region: found \(top 0, left 0, height 61, width 90\) in an image of height 60 and width 90"),

@@ -35,6 +35,7 @@ def test_long_subsets_are_bits():
     ([200], "found 200; expected 0 to 199"), ([-1], "found -1"), ([1, 1], "an index twice"),
     ([], "expected one or more"),
     ([0.5], "found float64"), (3, "expected a list of integers"), ([[1, 2]], "shape"),
+    ([[1], [2, 3]], "expected a list of integers"),
 ])
 def test_invalid_subsets_are_rejected(indices, message):
     with pytest.raises(un.errors.ArgumentError, match=message):
@@ -66,7 +67,7 @@ def test_a_split_of_a_subset_with_a_filter():
         un.open(SMALL).filter(labels=[3]).random_split([0.5, 0.5])
 
 
-@pytest.mark.parametrize("lengths", [[], [0.5, 0.4], [100, 99], [0, 200], [-1, 201], [0.5, 100], ["a"]])
+@pytest.mark.parametrize("lengths", [[], [0.5, 0.4], [100, 99], [0, 200], [-1, 201], [0.5, 100], ["a"], 0.9])
 def test_invalid_lengths_are_rejected(lengths):
     with pytest.raises(un.errors.ArgumentError, match="random_split"):
         un.open(SMALL).random_split(lengths)
