@@ -49,7 +49,15 @@ def check_path(what: str, value: object) -> str:
         return ""
     if not isinstance(value, str | bytes | os.PathLike):
         raise ArgumentError(f"{what}: found {value!r}; expected a path")
-    return os.fsdecode(value)
+    path = os.fsdecode(value)
+    check_no_null(what, path)
+    return path
+
+
+def check_no_null(what: str, path: str) -> None:
+    """Raises ArgumentError for a path with a null character, at which the system would end it."""
+    if "\0" in path:
+        raise ArgumentError(f"{what}: found {path!r}; expected a path without null characters")
 
 
 def check_shuffle_seed(seed: object) -> int:

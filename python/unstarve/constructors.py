@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 from unstarve import _core, notices
-from unstarve.arguments import check_int, check_nonnegative, rank_and_world
+from unstarve.arguments import check_int, check_no_null, check_nonnegative, rank_and_world
 from unstarve.errors import ArgumentError, InputError, IoError
 from unstarve.loader import Loader
 from unstarve.pipeline import Pipeline, StepHistory
@@ -53,6 +53,7 @@ def open(path: str | bytes | os.PathLike[str] | os.PathLike[bytes],  # noqa: A00
         path = os.fsdecode(path)
     except TypeError:
         raise ArgumentError(f"open: found {type(path).__name__}; expected the path of a dataset") from None
+    check_no_null("open", path)
     if labels is not None and not isinstance(labels, str):
         raise ArgumentError(f"open(labels): found {labels!r}; expected the name of a column, or None")
     if index not in ("cache", "next_to_data"):
@@ -85,7 +86,7 @@ def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 
 
     Raises:
         InputError: The source is empty, or its first sample has another form.
-        ArgumentError: The object has no __len__ or __getitem__.
+        ArgumentError: The object has no __len__ or __getitem__, or `classes` is a text.
 
     Example:
         images = [open(path, "rb").read() for path in paths]
@@ -94,6 +95,8 @@ def from_source(source: Any, classes: Iterable[str] = (), *, concurrency: int = 
     if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
         raise ArgumentError(f"from_source: found {type(source).__name__}; expected an object with __len__ and "
                             "__getitem__")
+    if isinstance(classes, str):
+        raise ArgumentError(f"from_source(classes): found {classes!r}; expected a list of class names")
     if labels not in ("", None):
         raise ArgumentError(f"from_source(labels): found {labels!r}; expected None for samples without labels")
     own = ObjectSource(source, tuple(map(str, classes)), check_int("from_source(concurrency)", concurrency, 1),

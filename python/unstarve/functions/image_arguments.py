@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from unstarve.arguments import check_no_null
 from unstarve.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def read_image(what: str, image: Any) -> Given:
         return Given(image, False, False)
     if isinstance(image, str | os.PathLike):
         path = os.fsdecode(image)
+        check_no_null(f"{what} image", path)
         if _URL.match(path):
             raise ArgumentError(f"{what} image: found the URL {path}; expected a path or an encoded image. Read it "
                                 "first and pass its bytes; un.open() reads URLs.")

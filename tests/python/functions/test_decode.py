@@ -96,6 +96,7 @@ def test_image_info_reads_format_kind_and_channels():
     (lambda: un.decode(b"GIF89a" + bytes(99)), un.errors.InputError, "^decode image: not a JPEG, PNG or WebP image"),
     (lambda: un.image_info(b"x"), un.errors.InputError, "^image_info image: not a JPEG"),
     (lambda: un.decode("/nowhere/x.jpg"), un.errors.IoError, "^decode open /nowhere/x.jpg: No such file"),
+    (lambda: un.decode("/x.jpg\0.png"), un.errors.ArgumentError, r"^decode image: found '/x.jpg\\x00.png'; expected a"),
     (lambda: un.decode("/"), un.errors.IoError, "/: Is a directory"),
     (lambda: un.decode(3), un.errors.ArgumentError, "^decode image: found int; expected an encoded image"),
     (lambda: un.decode(IMAGE), un.errors.ArgumentError, r"found pixels; .* Use un.resize\(\)"),

@@ -210,6 +210,13 @@ def test_invalid_sources_are_rejected(photographs):
         un.from_source([b"x"], concurrency=0)
 
 
+def test_class_names_and_labels_that_are_invalid_are_named():
+    with pytest.raises(un.errors.ArgumentError, match=r"from_source\(classes\): found 'cat'; expected a list"):
+        un.from_source([b"x"], "cat")
+    with pytest.raises(un.errors.InputError, match=r"the first: list\[0\]: found label -1"):
+        next(iter(un.from_source([(np.zeros((8, 8, 3), np.uint8), -1)]).batch(1)))
+
+
 def run(code):
     return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60,
                           check=False)

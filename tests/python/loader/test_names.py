@@ -296,3 +296,8 @@ def test_a_newer_loop_ends_the_older_one_with_an_error():
     # Two loaders do not disturb each other.
     one, two = un.open(SMALL).batch(50), un.open(SMALL).batch(50)
     assert all(np.array_equal(a[1], b[1]) for a, b in zip(one, two, strict=True))
+
+
+def test_a_path_with_a_null_character_is_not_cut_off(tmp_path):
+    with pytest.raises(un.errors.ArgumentError, match=r"^open: found '.*\\x00x'; expected a path without null char"):
+        un.open(f"{tmp_path}\0x")

@@ -39,7 +39,10 @@ FirstImage find_first_image(const RunData& data, const DataFacts& facts, int max
         first.header.size = value.pixels.size();
       return first;
     } catch (const Error& error) {
-      if (reason.empty()) reason = data.dataset->location(id) + ": " + error.what();
+      if (!reason.empty()) continue;
+      reason = error.what();
+      const std::string location = data.dataset->location(id);
+      if (reason.find(location) == std::string::npos) reason = location + ": " + reason;
     }
   }
   throw input_error("none of the first {} samples can be read; the first: {}", probes, reason);
