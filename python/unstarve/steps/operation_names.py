@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from unstarve import _core
 from unstarve.errors import ArgumentError
 from unstarve.suggestions import suggestion
@@ -38,7 +40,7 @@ def spec_operation(name: str, parameters: Mapping[str, Any]) -> tuple[str, dict[
     elif name == "random_rotation":
         made = {"interpolation": "nearest", **made}
         degrees = made.get("degrees")
-        if isinstance(degrees, int | float):
+        if isinstance(degrees, int | float | np.number):
             made["degrees"] = (-degrees, degrees)
         elif degrees is None:
             raise ArgumentError("operation random_rotation: found no degrees; expected a number or (low, high)")
