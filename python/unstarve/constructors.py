@@ -6,7 +6,7 @@ import copy
 import json
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from unstarve import _core, notices
@@ -131,7 +131,7 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
         raise ArgumentError(f"mix: found {pipelines!r}; expected a list of pipelines")
     pipelines = list(pipelines)
     for one in pipelines:
-        if not isinstance(one, Pipeline) or set(one._spec) != {"source"}:
+        if not isinstance(one, Pipeline) or set(one._spec) != {"source"} or one._users.functions:
             raise ArgumentError(f"mix: found {one!r}; expected pipelines of open() or from_source() with filter() and "
                                 "take() only")
     sources = [copy.deepcopy(one._spec["source"]) for one in pipelines]
@@ -156,6 +156,8 @@ def mix(pipelines: Iterable[Pipeline], weights: Iterable[float] | None = None, *
 
 
 def _check_shares(what: str, weights: Iterable[float], sources: list[Any]) -> list[float]:
+    if isinstance(weights, Mapping) or not isinstance(weights, Iterable):
+        raise ArgumentError(f"mix({what}): found {weights!r}; expected a list of numbers, one per pipeline")
     shares = list(weights)
     if len(shares) != len(sources):
         raise ArgumentError(f"mix({what}): found {len(shares)} for {len(sources)} pipelines; expected one each")
