@@ -171,17 +171,20 @@ bool has_ended(pid_t child) {
   return info.si_pid == child;
 }
 
-// Serves the profile so far. Each request makes the text again.
+// Serves the profile so far. Each request makes the text again, in the thread of the server.
 class LiveMetrics {
  public:
   // `published`: the profile is required in any case.
   explicit LiveMetrics(const std::string& address, bool published = false) {
     if (published || !address.empty()) latest_ = std::make_shared<LatestProfile>();
     if (address.empty()) return;
-    server_ = std::make_unique<MetricsServer>(metrics_address(address), [latest = latest_] {
-      const std::shared_ptr<const RunProfile> profile = latest->get();
-      return profile ? metrics_text(*profile, findings_in(*profile)) : std::string();
-    });
+    server_ = std::make_unique<MetricsServer>(metrics_address(address),
+                                              [latest = latest_, counters = RunCounters()]() mutable {
+                                                const std::shared_ptr<const RunProfile> profile = latest->get();
+                                                if (!profile) return std::string();
+                                                counters.add(*profile);
+                                                return metrics_text(*profile, counters, findings_in(*profile));
+                                              });
   }
   [[nodiscard]] std::shared_ptr<LatestProfile> latest() const { return latest_; }
 

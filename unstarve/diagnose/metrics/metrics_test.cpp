@@ -62,13 +62,17 @@ TEST_CASE("metrics of a run") {
   loader.cpu_s = 3;
   loader.resident_bytes = 1000;
   profile.processes = {loader, loader};
+  profile.processes[0].pid = 4711;
+  profile.processes[1].pid = 4712;
   profile.processes[1].ended = true;
   profile.steps = {"un.step()", 2, {0.5, 0.5}, 3};
   profile.gpus.resize(2);
   profile.gpus[1].index = 1;
   profile.gpus[1].utilisation_p50 = 0.75;
   const std::vector<RunFinding> findings{{"few-workers", "", "", "", 0.4, 2}};
-  const std::string text = metrics_text(profile, findings);
+  RunCounters counters;
+  counters.add(profile);
+  const std::string text = metrics_text(profile, counters, findings);
   for (const char* line :
        {"unstarve_watched_seconds 12\n", "unstarve_processes{role=\"loader\"} 1\n",
         "unstarve_cpu_seconds_total{role=\"loader\"} 6\n", "unstarve_usable_cores 4\n",
@@ -78,7 +82,7 @@ TEST_CASE("metrics of a run") {
     CHECK_THAT(text, Contains(line));
   CHECK_THAT(text, !Contains("main_thread_ratio"));  // no stacks
   profile.steps = {"the period", 2, {}, 0};
-  CHECK_THAT(metrics_text(profile, {}), Contains("unstarve_steps_per_second 2\n") && !Contains("step_seconds"));
+  CHECK_THAT(metrics_text(profile, {}, {}), Contains("unstarve_steps_per_second 2\n") && !Contains("step_seconds"));
 }
 
 }  // namespace

@@ -36,45 +36,38 @@ class Metrics {
 
 std::string role_label(ProcessRole role) { return fmt::format("role=\"{}\"", to_string(role)); }
 
-// A metric of the processes of each role.
+// A gauge of the processes of each role that are alive.
 template <class Value>
-void by_role(Metrics& metrics, const RunProfile& profile, const Value& value) {
+void add_gauge(Metrics& metrics, const RunProfile& profile, const Value& value) {
   for (const ProcessRole role : kRoles) {
     double sum = 0;
     for (const ProcessUse& process : profile.processes)
-      if (process.role == role) sum += value(process);
+      if (process.role == role && !process.ended) sum += value(process);
     metrics.add(role_label(role), sum);
   }
 }
 
-void add_processes(Metrics& metrics, const RunProfile& profile) {
+void add_counter(Metrics& metrics, const RunCounters& counters, double RunCounters::Use::*figure) {
+  for (const ProcessRole role : kRoles) metrics.add(role_label(role), counters.of(role).*figure);
+}
+
+void add_processes(Metrics& metrics, const RunProfile& profile, const RunCounters& counters) {
   metrics.begin("processes", "gauge", "Processes that are alive.");
-  by_role(metrics, profile, [](const ProcessUse& process) { return process.ended ? 0.0 : 1.0; });
+  add_gauge(metrics, profile, [](const ProcessUse&) { return 1.0; });
   metrics.begin("cpu_seconds_total", "counter", "CPU time.");
-  by_role(metrics, profile, [](const ProcessUse& process) { return process.cpu_s; });
+  add_counter(metrics, counters, &RunCounters::Use::cpu_s);
   metrics.begin("run_delay_seconds_total", "counter", "Time in which threads were ready to run, without a CPU.");
-  by_role(metrics, profile, [](const ProcessUse& process) { return process.run_delay_s; });
+  add_counter(metrics, counters, &RunCounters::Use::run_delay_s);
   metrics.begin("resident_bytes", "gauge", "Resident memory.");
-  by_role(metrics, profile,
-          [](const ProcessUse& process) { return process.ended ? 0.0 : static_cast<double>(process.resident_bytes); });
+  add_gauge(metrics, profile, [](const ProcessUse& process) { return static_cast<double>(process.resident_bytes); });
   metrics.begin("storage_read_bytes_total", "counter", "Bytes that came from a device.");
-  by_role(metrics, profile, [](const ProcessUse& process) { return static_cast<double>(process.storage_bytes); });
+  add_counter(metrics, counters, &RunCounters::Use::storage_bytes);
   metrics.begin("main_thread_wait_seconds_total", "counter", "Time that main threads spent in system calls.");
-  constexpr std::array<std::pair<const char*, double ThreadWaits::*>, 7> kWaits{{{"lock", &ThreadWaits::lock_s},
-                                                                                 {"file", &ThreadWaits::file_s},
-                                                                                 {"flush", &ThreadWaits::flush_s},
-                                                                                 {"pipe", &ThreadWaits::pipe_s},
-                                                                                 {"network", &ThreadWaits::network_s},
-                                                                                 {"events", &ThreadWaits::events_s},
-                                                                                 {"sleep", &ThreadWaits::sleep_s}}};
-  for (const ProcessRole role : kRoles) {
-    for (const auto& [name, member] : kWaits) {
-      double sum = 0;
-      for (const ProcessUse& process : profile.processes)
-        if (process.role == role) sum += process.main_thread.waits.*member;
-      metrics.add(fmt::format("{},kind=\"{}\"", role_label(role), name), sum);
-    }
-  }
+  constexpr std::array kNames{"lock", "file", "flush", "pipe", "network", "events", "sleep"};
+  static_assert(kNames.size() == RunCounters::kWaits.size());
+  for (const ProcessRole role : kRoles)
+    for (std::size_t i = 0; i < kNames.size(); ++i)
+      metrics.add(fmt::format("{},kind=\"{}\"", role_label(role), kNames[i]), counters.of(role).waits_s[i]);
 }
 
 void add_machine(Metrics& metrics, const RunProfile& profile) {
@@ -89,11 +82,12 @@ void add_machine(Metrics& metrics, const RunProfile& profile) {
     metrics.add(fmt::format("resource=\"{}\"", name), value);
 }
 
-void add_steps(Metrics& metrics, const RunProfile& profile) {
+void add_steps(Metrics& metrics, const RunProfile& profile, const RunCounters& counters) {
   const StepUse& steps = profile.steps;
+  if (counters.steps() > 0)
+    metrics.one("steps_total", "counter", "Training steps that un.step() marked.",
+                static_cast<double>(counters.steps()));
   if (steps.source.empty()) return;
-  if (steps.count > 0)
-    metrics.one("steps_total", "counter", "Training steps that un.step() marked.", static_cast<double>(steps.count));
   metrics.one("steps_per_second", "gauge", "Training steps per second.", steps.rate);
   if (steps.seconds.empty()) return;  // only their period is known
   metrics.begin("step_seconds", "gauge", "Duration of the latest 2048 steps.");
@@ -127,14 +121,13 @@ void add_gpus(Metrics& metrics, const RunProfile& profile) {
 
 }  // namespace
 
-std::string metrics_text(const RunProfile& profile, std::span<const RunFinding> findings) {
+std::string metrics_text(const RunProfile& profile, const RunCounters& counters, std::span<const RunFinding> findings) {
   Metrics metrics;
   metrics.one("watched_seconds", "gauge", "Time since watching began.", profile.watching.seconds);
-  metrics.one("watch_cpu_seconds_total", "counter", "CPU time that watching used.",
-              profile.watching.cpu_s + profile.watching.stacks_cpu_s);
-  add_processes(metrics, profile);
+  metrics.one("watch_cpu_seconds_total", "counter", "CPU time that watching used.", counters.watch_cpu_s());
+  add_processes(metrics, profile, counters);
   add_machine(metrics, profile);
-  add_steps(metrics, profile);
+  add_steps(metrics, profile, counters);
   add_stacks(metrics, profile);
   add_gpus(metrics, profile);
   metrics.begin("finding_lost_ratio", "gauge", "Largest share of the time that a cause takes.");

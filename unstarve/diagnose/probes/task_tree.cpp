@@ -202,10 +202,11 @@ void TaskTree::look_at_threads(Process& process, double seconds) {
   for (auto& [id, thread] : process.threads) thread.seen = false;
   for (const int id : numbers_in(options_.proc / folder)) {
     const std::string task = folder + "/" + std::to_string(id);
-    // Some kernels have no such file: then only the time of the process is known.
-    const RunTimes times = parse_run_times(read(task + "/schedstat")).value_or(RunTimes{});
     const auto [entry, is_new] = process.threads.try_emplace(id);
     Thread& thread = entry->second;
+    // Some kernels have no such file: then only the time of the process is known. A thread that has ended since the
+    // list was read keeps its times.
+    const RunTimes times = parse_run_times(read(task + "/schedstat")).value_or(thread.last);
     if (is_new) thread.begin_s = thread.last_s = seconds;
     if (is_new && first_find_) thread.first = times;
     // A thread that has not run since the last look is still in the same system call.
@@ -337,6 +338,7 @@ void TaskTree::end(const Process& process) {
   sum.read_bytes += least->read_bytes;
   sum.storage_bytes += least->storage_bytes;
   sum.written_bytes += least->written_bytes;
+  add_use(sum.main_thread, least->main_thread);
   add_file_samples(sum.file_samples, least->file_samples);
   sum.end_s = std::max(sum.end_s, least->end_s);
   ended_.erase(least);

@@ -236,6 +236,23 @@ TEST_CASE("system time of the main thread, without that of other threads") {
   CHECK(tree.use().at(0).main_system_s == Approx(30 / ticks));
 }
 
+TEST_CASE("a thread that ends while it is read keeps its times") {
+  namespace fs = std::filesystem;
+  const testing::TemporaryFolder folder;
+  const fs::path task = folder.path() / "7/task/7";
+  fs::create_directories(task);
+  std::ofstream(folder.path() / "7/stat") << "7 (train) S 1 7 7 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 5 1000 10 0 0 0\n";
+  std::ofstream(task / "schedstat") << "1000000000 2000000000 1\n";
+  TaskTree tree(7, {.proc = folder.path()});
+  tree.find(0);
+  std::ofstream(task / "schedstat") << "4000000000 7000000000 2\n";
+  tree.look(1);
+  fs::remove(task / "schedstat");
+  tree.look(2);
+  CHECK(tree.use().at(0).main_thread.cpu_s == Approx(3));
+  CHECK(tree.use().at(0).run_delay_s == Approx(5));
+}
+
 TEST_CASE("memory without the pages of files") {
   namespace fs = std::filesystem;
   const testing::TemporaryFolder folder;
