@@ -105,6 +105,41 @@ def test_a_worker_that_limits_the_main_process(tmp_path):
     assert profile["watching"]["stacks_cpu_s"] > 0
 
 
+def test_workers_that_wait_in_a_pipe_of_multiprocessing_wait_for_no_server(tmp_path):
+    script = tmp_path / "environments.py"
+    script.write_text(textwrap.dedent("""
+        import multiprocessing, time
+        def busy(seconds):
+            until = time.perf_counter() + seconds
+            while time.perf_counter() < until:
+                pass
+        def environment(pipe):
+            while pipe.recv():
+                pipe.send(bytes(1000))
+        if __name__ == "__main__":
+            ends = [multiprocessing.Pipe() for _ in range(2)]
+            for _, end in ends:
+                multiprocessing.Process(target=environment, args=(end,), daemon=True).start()
+            until = time.monotonic() + 5
+            while time.monotonic() < until:
+                for end, _ in ends:
+                    end.send(True)
+                for end, _ in ends:
+                    end.recv()
+                busy(0.01)
+                time.sleep(0.02)  # an accelerator computes
+    """))
+    out = tmp_path / "out.json"
+    watch("--out", out, "--", sys.executable, script, env={**os.environ, "UNSTARVE_PY_SPY": "/no/such/py-spy"})
+    result = json.loads(out.read_text())
+    assert "slow-reads" not in [finding["rule"] for finding in result["findings"]]
+    workers = [process for process in result["profile"]["processes"] if process["role"] == "loader"]
+    assert len(workers) == 2
+    for worker in workers:
+        assert worker["main_thread"]["waits"]["network_s"] == 0
+        assert worker["main_thread"]["waits"]["pipe_s"] > 2
+
+
 def test_a_running_process_is_watched_for_a_time():
     command = subprocess.Popen(python("while True: pass"))
     try:

@@ -246,8 +246,7 @@ void TaskTree::look_at_call(Process& process, Thread& thread, const std::string&
   std::filesystem::path link;
   if (has_descriptor(*call)) {
     link = options_.proc / std::to_string(process.use.pid) / "fd" / std::to_string(call->argument);
-    std::error_code error;  // another thread may have closed it
-    target = std::filesystem::read_symlink(link, error).string();
+    target = thread.target.read(link);
   }
   thread.wait = wait_of(*call, target);
   struct stat file {};

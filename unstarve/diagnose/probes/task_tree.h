@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "unstarve/diagnose/probes/descriptor_target.h"
 #include "unstarve/diagnose/probes/proc_text.h"
 #include "unstarve/diagnose/probes/thread_waits.h"
 #include "unstarve/diagnose/profile/run_profile.h"
@@ -55,6 +56,7 @@ class TaskTree {
     RunTimes first, last;
     ThreadWaits waits;
     Wait wait = Wait::kNone;  // in the look at last_s
+    DescriptorTarget target;  // of its system calls
     FileId file{};            // that it read when it was last seen reading one
     double begin_s = 0, last_s = 0;
     bool seen = false;  // in the present look

@@ -2,11 +2,13 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <filesystem>
@@ -176,6 +178,33 @@ TEST_CASE("what threads wait for") {
   CHECK(named(use, "cat")->threads[0].waits.pipe_s >= 0.5);
   const ThreadWaits& busy = named(use, "md5sum")->main_thread.waits;
   CHECK(busy.lock_s + busy.pipe_s + busy.sleep_s + busy.events_s < 0.2);
+}
+
+TEST_CASE("a process that waits for another one in a socket does not wait for the network") {
+  std::array<int, 2> ends{};
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  const pid_t waiting = fork();
+  REQUIRE(waiting >= 0);
+  if (waiting == 0) {
+    char byte = 0;
+    (void)!read(ends[0], &byte, 1);
+    (void)!recv(ends[0], &byte, 1, 0);
+    _exit(0);
+  }
+  TaskTree tree(waiting);
+  const auto pipe_s = [&](double least) {
+    const auto use = watch(tree, [&](const std::vector<ProcessUse>& now) {
+      return now.at(0).main_thread.waits.pipe_s + now[0].main_thread.waits.network_s >= least;
+    });
+    CHECK(use.at(0).main_thread.waits.network_s == 0);
+    return use[0].main_thread.waits.pipe_s;
+  };
+  CHECK(pipe_s(0.1) > 0);
+  CHECK(write(ends[1], "x", 1) == 1);
+  CHECK(pipe_s(0.3) > 0.2);
+  kill(waiting, SIGKILL);
+  waitpid(waiting, nullptr, 0);
+  for (const int end : ends) close(end);
 }
 
 TEST_CASE("a process that has ended does not count as alive, and its number may be used again") {

@@ -10,7 +10,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <exception>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -23,12 +22,11 @@
 #include "unstarve/core/clock.h"
 #include "unstarve/core/file_descriptor.h"
 #include "unstarve/core/machine/thread_time.h"
+#include "unstarve/diagnose/probes/descriptor_target.h"
 #include "unstarve/observe/format.h"
 
 namespace unstarve {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t kThreads = 12, kWorkers = 6, kProcesses = 32, kMostSamples = 800;
 constexpr double kFirstWindow = 2;   // seconds of the process before it
@@ -61,9 +59,7 @@ class ThreadFiles {
     if (!call) return std::nullopt;
     if (call->number == SystemCall::kNone) return Wait::kOther;  // for a page
     std::string target;
-    std::error_code error;  // another thread may have closed it
-    if (has_descriptor(*call))
-      target = fs::read_symlink(fmt::format("/proc/{}/fd/{}", pid_, call->argument), error).string();
+    if (has_descriptor(*call)) target = target_.read(fmt::format("/proc/{}/fd/{}", pid_, call->argument));
     return wait_of(*call, target);
   }
   std::string name() {
@@ -79,6 +75,7 @@ class ThreadFiles {
   std::string_view read(const FileDescriptor& file) { return read_again(file, buffer_); }
   int pid_, tid_;
   FileDescriptor schedule_, call_;
+  DescriptorTarget target_;
   std::array<char, 256> buffer_{};
 };
 

@@ -23,6 +23,11 @@ bool is_write(const SystemCall& call) {
   return is_one_of(call.number, {SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_pwritev2});
 }
 
+bool is_of_socket(const SystemCall& call) {
+  return is_one_of(call.number,
+                   {SYS_recvfrom, SYS_recvmsg, SYS_sendto, SYS_sendmsg, SYS_connect, SYS_accept, SYS_accept4});
+}
+
 }  // namespace
 
 bool is_read(const SystemCall& call) {
@@ -30,14 +35,15 @@ bool is_read(const SystemCall& call) {
 }
 
 bool has_descriptor(const SystemCall& call) {
-  return is_read(call) || is_write(call) || is_one_of(call.number, {SYS_sendfile, SYS_splice});
+  return is_read(call) || is_write(call) || is_of_socket(call) || is_one_of(call.number, {SYS_sendfile, SYS_splice});
 }
 
 Wait wait_of(const SystemCall& call, std::string_view target) {
   if (call.number == SystemCall::kNone) return Wait::kNone;
   if (has_descriptor(call)) {
-    if (target.starts_with("socket:")) return Wait::kNetwork;
-    if (target.starts_with("pipe:") || target.find("/dev/pts/") == 0) return Wait::kPipe;
+    if (target.starts_with("pipe:") || target.starts_with("unix:") || target.starts_with("/dev/pts/"))
+      return Wait::kPipe;
+    if (target.starts_with("socket:") || is_of_socket(call)) return Wait::kNetwork;
     if (target.starts_with("anon_inode:")) return Wait::kEvents;
     if (target.empty()) return Wait::kOther;
     return is_write(call) ? Wait::kFlush : Wait::kFile;
@@ -61,13 +67,6 @@ Wait wait_of(const SystemCall& call, std::string_view target) {
     case SYS_statx:
     case SYS_getdents64:
     case SYS_io_getevents: return Wait::kFile;
-    case SYS_recvfrom:
-    case SYS_recvmsg:
-    case SYS_sendto:
-    case SYS_sendmsg:
-    case SYS_connect:
-    case SYS_accept:
-    case SYS_accept4: return Wait::kNetwork;
     case SYS_ppoll:
     case SYS_pselect6:
     case SYS_epoll_pwait: return Wait::kEvents;

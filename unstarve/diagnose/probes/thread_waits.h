@@ -16,7 +16,7 @@ enum class Wait {
   kMutex,  // of C: pthread_mutex_lock(), std::mutex
   kFile,   // it reads or opens one
   kFlush,  // it writes, flushes, renames or removes one
-  kPipe,
+  kPipe,   // for another process: pipes, terminals, sockets of AF_UNIX
   kNetwork,
   kEvents,
   kSleep,
@@ -29,7 +29,7 @@ enum class Wait {
 // Whether it reads from a descriptor.
 [[nodiscard]] bool is_read(const SystemCall& call);
 
-// `target`: of the symbolic link /proc/PID/fd/N, such as "pipe:[4711]", "socket:[12]" or a path; "" if unknown.
+// `target`: what DescriptorTarget reads; "" if unknown.
 [[nodiscard]] Wait wait_of(const SystemCall& call, std::string_view target);
 
 // Adds `seconds` to the member for `wait`, or to none.

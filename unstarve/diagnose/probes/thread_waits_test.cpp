@@ -16,13 +16,19 @@ TEST_CASE("what a system call waits for") {
   CHECK(wait_of({SYS_futex, 0, FUTEX_LOCK_PI_PRIVATE}, "") == Wait::kMutex);
   CHECK(wait_of({SYS_fsync, 3}, "") == Wait::kFlush);
   CHECK(wait_of({SYS_clock_nanosleep, 0}, "") == Wait::kSleep);
-  CHECK(wait_of({SYS_recvfrom, 5}, "") == Wait::kNetwork);
+  for (const long call : {SYS_recvfrom, SYS_recvmsg, SYS_sendto, SYS_accept4}) {
+    CHECK(has_descriptor({call, 5}));
+    CHECK(wait_of({call, 5}, "") == Wait::kNetwork);
+    CHECK(wait_of({call, 5}, "socket:[12]") == Wait::kNetwork);
+    CHECK(wait_of({call, 5}, "unix:[12]") == Wait::kPipe);
+  }
   CHECK(wait_of({SYS_wait4, 0}, "") == Wait::kOther);
   for (const long call : {SYS_read, SYS_pread64, SYS_write}) {
     const SystemCall on_descriptor{call, 4};
     CHECK(has_descriptor(on_descriptor));
     CHECK(wait_of(on_descriptor, "socket:[12]") == Wait::kNetwork);
     CHECK(wait_of(on_descriptor, "pipe:[34]") == Wait::kPipe);
+    CHECK(wait_of(on_descriptor, "unix:[12]") == Wait::kPipe);
     CHECK(wait_of(on_descriptor, "/data/photo.jpg") == (call == SYS_write ? Wait::kFlush : Wait::kFile));
     CHECK(wait_of(on_descriptor, "anon_inode:[eventfd]") == Wait::kEvents);
     CHECK(wait_of(on_descriptor, "") == Wait::kOther);

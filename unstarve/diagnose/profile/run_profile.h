@@ -29,8 +29,8 @@ struct ThreadWaits {
   double mutex_s = 0;    // the part of it for mutexes of C and C++
   double file_s = 0;     // reads files, opens them
   double flush_s = 0;    // writes and flushes files (fsync), renames and removes them
-  double pipe_s = 0;     // for another process
-  double network_s = 0;  // sockets
+  double pipe_s = 0;     // for another process: pipes, sockets of AF_UNIX
+  double network_s = 0;  // other sockets
   double events_s = 0;   // poll, epoll, select
   double sleep_s = 0;
   double other_s = 0;
