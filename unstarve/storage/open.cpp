@@ -10,6 +10,7 @@
 #include "unstarve/storage/formats/cifar/cifar_python.h"
 #include "unstarve/storage/formats/folder/image_folder.h"
 #include "unstarve/storage/formats/folder/manifest.h"
+#include "unstarve/storage/formats/folder/split_folders.h"
 #include "unstarve/storage/formats/folder/unlabelled_images.h"
 #include "unstarve/storage/formats/mds/mds.h"
 #include "unstarve/storage/formats/parquet/parquet.h"
@@ -34,8 +35,9 @@ struct Format {
   std::shared_ptr<const Dataset> (*open)(const Source& source, const std::string& split);
   // open() reads source.options, one of which is `label`, and rejects unknown ones; otherwise options are an error.
   bool takes_options = false;
-  bool last_resort = false;  // ignored if another format recognises the source
-  bool generated = false;    // reads no files: messages do not list it
+  bool last_resort = false;    // ignored if another format recognises the source
+  bool generated = false;      // reads no files: messages do not list it
+  bool in_subfolders = false;  // recognised by subfolders, which may be splits of any format: open() gets no split
 };
 
 constexpr std::array<Format, 15> kFormats = {{
@@ -50,7 +52,7 @@ constexpr std::array<Format, 15> kFormats = {{
     {"npy", recognises_npy, open_npy},
     {"idx", recognises_idx, open_idx},
     {"manifest", recognises_manifest, open_manifest, true},
-    {"image folder", recognises_image_folder, open_image_folder},
+    {"image folder", recognises_image_folder, open_image_folder, false, false, false, true},
     {"images", recognises_unlabelled_images, open_unlabelled_images, false, true},
     {"synthetic", recognises_synthetic, open_synthetic, false, false, true},
     {"sleep", recognises_sleep, open_sleep, false, false, true},
@@ -66,9 +68,9 @@ std::string expected_formats() {
 
 // The folders that a pattern names, as one dataset.
 std::shared_ptr<const Dataset> open_folders(const Source& source, const std::string& split, const std::string& labels) {
-  const std::string options = source.text.substr(source.path.size());
   std::vector<std::shared_ptr<const Dataset>> parts;
-  for (const std::string& folder : source.folders) parts.push_back(open_dataset(folder + options, split, labels));
+  for (const std::string& folder : source.folders)
+    parts.push_back(open_dataset(folder + source.option_text, split, labels));
   if (parts.size() == 1) return parts.front();
   return concatenate(std::move(parts), source.folders, "open " + shown_name(source.text));
 }
@@ -83,6 +85,14 @@ std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, con
                          labels, format.name);
   if (format.takes_options && !labels.empty()) source.options.give("label", labels);
   return format.open(source, split);
+}
+
+// A subfolder, with the options of the path of `source`.
+std::shared_ptr<const Dataset> open_inside(const Source& source, const std::string& folder, const std::string& labels) {
+  const std::string& path = source.path;
+  const std::string end = is_url(path) ? "/" : "";  // or an object of this name is looked up in the bucket
+  return open_dataset(path.substr(0, path.find_last_not_of('/') + 1) + "/" + folder + end + source.option_text, "",
+                      labels);
 }
 
 // Which file has an unknown format; what it is, or else the known formats.
@@ -121,6 +131,10 @@ std::shared_ptr<const Dataset> open_dataset(const std::string& path, const std::
                         shown_name(path), chosen->name, format.name, describe(source.listing));
     }
     chosen = &format;
+  }
+  if (chosen != nullptr && chosen->in_subfolders) {
+    if (const std::string folder = choose_split_folder(source, split); !folder.empty())
+      return open_inside(source, folder, labels);
   }
   if (chosen != nullptr) return open_as(*chosen, source, split, labels);
   if (!source.exists && source.files.empty() && has_scheme(path) && !is_url(path)) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <filesystem>
 #include <optional>
@@ -12,14 +11,12 @@
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/shard_list.h"
 #include "unstarve/storage/source/source.h"
+#include "unstarve/storage/source/split_names.h"
 
 namespace unstarve {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::array<std::string_view, 8> kSplits = {"train", "training", "test",       "testing",
-                                                     "val",   "valid",    "validation", "dev"};
 
 std::string describe_names(const std::vector<std::string>& names, const char* one, const char* many) {
   constexpr std::size_t kShown = 5;
@@ -42,7 +39,8 @@ void split_options(Source& source) {
   const std::size_t mark = source.text.rfind('#');
   if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
   source.path = source.text.substr(0, mark);
-  source.options = SourceOptions(shown_name(source.path) + source.text.substr(mark), '#');
+  source.option_text = source.text.substr(mark);
+  source.options = SourceOptions(shown_name(source.path) + source.option_text, '#');
 }
 
 // "s3://bucket", "s3://bucket/" and "s3://bucket/a/" are folders.
@@ -135,7 +133,7 @@ void select_split(std::vector<std::string>& files, const Source& source, const s
   std::set<std::string_view> present;
   for (const std::string& file : files) {
     for (const std::string_view known : kSplits) {
-      if (has_word(base_name(file), known)) present.insert(known);
+      if (has_word(lower(base_name(file)), known)) present.insert(known);
     }
   }
   const std::string splits = join(present);
@@ -145,7 +143,7 @@ void select_split(std::vector<std::string>& files, const Source& source, const s
     throw input_error("open {}: found the splits {}; choose one of them: split=\"{}\" (--split {})",
                       shown_name(source.text), splits, first, first);
   }
-  std::erase_if(files, [&](const std::string& file) { return !has_word(base_name(file), split); });
+  std::erase_if(files, [&](const std::string& file) { return !has_word(lower(base_name(file)), lower(split)); });
   if (!files.empty()) return;
   throw argument_error("open {}: no file of the split '{}'; found {}", shown_name(source.text), split,
                        splits.empty() ? "no split in the file names" : splits);

@@ -23,7 +23,8 @@ inline constexpr std::size_t kHeadBytes = 4096;
 struct Source {
   std::string text;                // as given: a path, a pattern, a URL, or "name:key=value,..."
   std::string path;                // the same without "#key=value,..."
-  SourceOptions options{""};       // the text after '#'
+  std::string option_text;         // "#key=value,...", or empty
+  SourceOptions options{""};       // parsed from it
   bool exists = false;             // a local file or folder of exactly this name, or a non-empty folder of a bucket
   bool folder = false;             // local, or of a bucket: then `path` is its URL without a trailing '/'
   FolderListing listing;           // of a folder, without hidden entries
@@ -55,8 +56,9 @@ struct Source {
 void report_both_splits(const std::string& shown);
 
 // The shards of `source`: the files of a folder that `is_shard` accepts by name, else all files that the text names. A
-// file belongs to a split if its name contains the split as a word ("x-train.tfrecord-00000-of-8", "val_3.tar"). Throws
-// Error(kInput) if a folder has several splits and `split` is empty, Error(kArgument) for a missing split.
+// file belongs to a split if its name contains the split as a word, in any case ("x-train.tfrecord-00000-of-8",
+// "Val_3.tar"). Throws Error(kInput) if a folder has several splits and `split` is empty, Error(kArgument) for a split
+// without files.
 [[nodiscard]] std::vector<Shard> choose_shards(const Source& source, const std::string& split,
                                                bool (*is_shard)(std::string_view name));
 

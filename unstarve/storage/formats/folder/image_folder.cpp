@@ -103,34 +103,6 @@ int ImageFolder::reads_in_flight() const {
   });
 }
 
-namespace {
-
-constexpr std::array<std::string_view, 5> kSplits = {"train", "test", "val", "valid", "validation"};
-
-bool is_split_name(const std::string& name) { return std::find(kSplits.begin(), kSplits.end(), name) != kSplits.end(); }
-
-FolderListing list_inside(const Source& source, const std::string& name) {
-  const std::string path = source.path + "/" + name;
-  return is_url(path) ? list_bucket_folder(path) : list_folder(path);
-}
-
-std::shared_ptr<const Dataset> open_folder_of(const std::string& path, const std::vector<std::string>& classes) {
-  if (is_url(path)) return open_bucket_folder(path, classes);
-  return std::make_shared<ImageFolder>(path);
-}
-
-// A split contains class folders and no images directly; a class that happens to be named "train" contains images.
-bool holds_splits(const Source& source) {
-  const std::vector<std::string>& folders = source.listing.folders;
-  return !folders.empty() && std::all_of(folders.begin(), folders.end(), [&](const std::string& name) {
-    if (!is_split_name(name)) return false;
-    const FolderListing inside = list_inside(source, name);
-    return !inside.folders.empty() && std::none_of(inside.files.begin(), inside.files.end(), has_image_extension);
-  });
-}
-
-}  // namespace
-
 // For the table of formats in storage/open.cpp. The folders of a DatasetDict of Hugging Face (parquet/saved_dataset.h)
 // are splits of another format.
 bool recognises_image_folder(const Source& source) {
@@ -139,25 +111,9 @@ bool recognises_image_folder(const Source& source) {
          std::find(files.begin(), files.end(), "dataset_dict.json") == files.end();
 }
 
-std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std::string& split) {
-  const std::vector<std::string>& folders = source.listing.folders;
-  if (!holds_splits(source)) {
-    if (!split.empty()) {
-      throw argument_error("open image folder {}: split '{}' is not available: the subfolders are classes: {}",
-                           source.text, split, describe(source.listing));
-    }
-    return open_folder_of(source.path, folders);
-  }
-  if (split.empty()) {
-    throw input_error(
-        "open image folder {}: the subfolders are splits ({}); expected classes. Choose a split, for example {}/{}",
-        source.text, join(folders), source.text,
-        std::count(folders.begin(), folders.end(), "train") ? "train" : folders[0]);
-  }
-  if (std::find(folders.begin(), folders.end(), split) == folders.end()) {
-    throw argument_error("open image folder {}: no split '{}'; available: {}", source.text, split, join(folders));
-  }
-  return open_folder_of(source.path + "/" + split, list_inside(source, split).folders);
+std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std::string&) {
+  if (is_url(source.path)) return open_bucket_folder(source.path, source.listing.folders);
+  return std::make_shared<ImageFolder>(source.path);
 }
 
 }  // namespace unstarve

@@ -66,8 +66,7 @@ class ImageFolder final : public Dataset {
   std::vector<std::uint64_t> class_begin_;  // first id of each class, then size()
 };
 
-// Format table entry. If all subfolders are splits (train, test, val, ...) that contain class folders, `split` is
-// required: otherwise the classes would be named train and test.
+// Format table entry. The caller has chosen the split (split_folders.h).
 [[nodiscard]] bool recognises_image_folder(const Source& source);
 [[nodiscard]] std::shared_ptr<const Dataset> open_image_folder(const Source& source, const std::string& split);
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "unstarve/core/testing/error_message.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -133,13 +134,40 @@ TEST_CASE("a folder of splits requires a split") {
     folder.write(name, name);
   }
   CHECK_THAT(error_message([&] { return open_dataset(folder.str()); }),
-             Catch::Contains("the subfolders are splits (test, train)") && Catch::Contains(folder.str("train")));
+             Catch::Contains("the subfolders are splits (test, train)") &&
+                 Catch::Contains("split=\"train\" (--split train), or open " + folder.str("train") + "."));
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str() + "/"); }),
+             Catch::Contains("or open " + folder.str("train") + "."));
   CHECK(open_dataset(folder.str(), "test")->location(1) == folder.str("test/b/4.jpg"));
   CHECK(open_dataset(folder.str("train"))->classes() == std::vector<std::string>{"a", "b"});
   CHECK_THAT(error_message([&] { return open_dataset(folder.str(), "val"); }, ErrorKind::kArgument),
              Catch::Contains("no split 'val'; available: test, train"));
   CHECK_THAT(error_message([&] { return open_dataset(folder.str("train"), "train"); }, ErrorKind::kArgument),
              Catch::Contains("split 'train' is not available: the subfolders are classes"));
+}
+
+TEST_CASE("splits are found in any case of their names, next to other folders and splits without classes") {
+  const auto [files, location] = GENERATE(table<std::vector<std::string>, std::string>({
+      {{"train/a/1.jpg", "train/b/2.jpg", "val/3.jpg", "test/4.jpg"}, "train/a/1.jpg"},
+      {{"Test/a/1.jpg", "Train/a/2.jpg"}, "Train/a/2.jpg"},
+      {{"training/a/1.jpg", "validation/a/2.jpg"}, "training/a/1.jpg"},
+      {{"train/a/1.jpg", "val/a/2.jpg", "annotations/list.xml"}, "train/a/1.jpg"},
+      {{"train/1.jpg", "test/2.jpg"}, "train/1.jpg"},
+  }));
+  TemporaryFolder folder;
+  for (const std::string& name : files) folder.write(name, name);
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str()); }), Catch::Contains("the subfolders are splits"));
+  const std::string split = location.substr(0, location.find('/'));
+  CHECK(open_dataset(folder.str(), split)->location(0) == folder.str(location));
+  CHECK(open_dataset(folder.str() + "/", lower(split))->location(0) == folder.str(location));
+}
+
+TEST_CASE("a requested split among other folders has class folders") {
+  TemporaryFolder folder;
+  for (const char* name : {"odd/a/1.jpg", "even/a/2.jpg", "boat/3.jpg"}) folder.write(name, name);
+  CHECK(open_dataset(folder.str(), "odd")->location(0) == folder.str("odd/a/1.jpg"));
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str(), "boat"); }, ErrorKind::kArgument),
+             Catch::Contains("split 'boat' is not available: the subfolders are classes"));
 }
 
 TEST_CASE("a class may be named train") {
@@ -149,6 +177,8 @@ TEST_CASE("a class may be named train") {
   folder.write("boat/2.jpg", "x");
   folder.write("train/steam/3.jpg", "x");
   CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"boat", "train"});
+  folder.write("test/4.jpg", "x");
+  CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"boat", "test", "train"});
 }
 
 TEST_CASE("a path that is too long is an error that names the path") {
