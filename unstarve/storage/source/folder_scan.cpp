@@ -52,6 +52,12 @@ struct CloseFolder {
 
 }  // namespace
 
+bool is_left_out(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 7> kOfSystems = {
+      "__MACOSX", "@eaDir", "lost+found", "$RECYCLE.BIN", "System Volume Information", "#recycle", "__pycache__"};
+  return name.starts_with('.') || std::ranges::find(kOfSystems, name) != kOfSystems.end();
+}
+
 FileDescriptor open_folder(int at, const std::string& relative, const std::string& shown) {
   FileDescriptor folder(::openat(at, relative.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) throw io_error("open folder", shown, errno);
@@ -71,7 +77,7 @@ void scan_folder(FileDescriptor folder, const std::string& shown,
       return;
     }
     throw_if_cancelled();
-    if (entry->d_name[0] != '.') visit(folder_entry(descriptor, *entry, shown));
+    if (!is_left_out(entry->d_name)) visit(folder_entry(descriptor, *entry, shown));
   }
 }
 

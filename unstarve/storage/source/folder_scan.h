@@ -2,8 +2,8 @@
 // The entries of one folder, with their types but without a stat per file.
 //
 // readdir() gives the type of an entry on every common file system; only symbolic links cost one fstatat(), and entries
-// of unknown type one or two. Entries whose name begins with a dot are left out: `.`, `..`, hidden files, and the
-// `._name` files that macOS creates. The order is that of the file system: sort if it must be stable.
+// of unknown type one or two. Entries that are no data are left out (is_left_out()). The order is that of the file
+// system: sort if it must be stable.
 //
 // Threads: free functions. Failure: Error(kIo) with the folder's path; Error(kCancelled) if core/cancel.h requests it.
 
@@ -18,6 +18,10 @@
 namespace unstarve {
 
 enum class EntryKind { kFile, kFolder, kOther };
+
+// Whether listings leave out an entry of this name: hidden files, `.`, `..`, the `._name` files that macOS creates, and
+// folders that systems create next to data: __MACOSX, @eaDir, lost+found, ...
+[[nodiscard]] bool is_left_out(std::string_view name) noexcept;
 
 struct FolderEntry {
   std::string_view name;  // without '/'; valid during the visit

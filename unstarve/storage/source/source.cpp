@@ -156,7 +156,7 @@ FolderListing list_bucket_folder(const std::string& path) {
   const auto take = [&](std::vector<std::string>& names, std::string_view url) {
     url.remove_prefix(path.size() + 1);
     if (!url.empty() && url.back() == '/') url.remove_suffix(1);
-    if (!url.empty() && url.front() != '.') names.emplace_back(url);
+    if (!url.empty() && !is_left_out(url)) names.emplace_back(url);
   };
   const RemoteLevel level = RemoteStore::of_process().list_level(path + "/");
   for (const RemoteObject& object : level.objects) take(listing.files, object.url);

@@ -45,7 +45,7 @@ struct Source {
 [[nodiscard]] Source inspect_source(const std::string& text);
 
 // Lists a folder of a bucket: `url` without a trailing '/'. Leaves out keys that are not file names (the folder's own
-// key, keys with "//", hidden ones).
+// key, keys with "//") and what folder_scan.h leaves out.
 [[nodiscard]] FolderListing list_bucket_folder(const std::string& url);
 
 // "3 folders (a, b, c), 2 files (x.bin, README)": the contents of a folder for messages; the first few names of each

@@ -26,7 +26,7 @@ static_assert(kMaxImageBytes < kTooLarge);
 bool is_sample(std::string_view key) {
   for (std::size_t begin = 0; begin <= key.size();) {
     const std::size_t end = std::min(key.find('/', begin), key.size());
-    if (end == begin || key[begin] == '.') return false;
+    if (end == begin || is_left_out(key.substr(begin, end - begin))) return false;
     begin = end + 1;
   }
   return has_image_extension(key);

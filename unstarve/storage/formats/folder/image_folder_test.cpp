@@ -89,7 +89,8 @@ TEST_CASE("classes and files are ordered bytewise, by folder path and then by fi
 TEST_CASE("hidden files, other files and files outside class folders are skipped") {
   TemporaryFolder folder;
   for (const char* name : {"a/1.jpg", "a/._1.jpg", "a/.hidden/2.jpg", "a/notes.txt", "a/jpg", "a/.jpg", "a/3.jpg.part",
-                           "top.jpg", "README.md", ".git/x.jpg"}) {
+                           "top.jpg", "README.md", ".git/x.jpg", "__MACOSX/a/1.jpg", "@eaDir/2.jpg", "lost+found/3.jpg",
+                           "a/@eaDir/1.jpg/thumbnail.jpg"}) {
     folder.write(name, name);
   }
   const ImageFolder data(folder.str());
