@@ -11,6 +11,7 @@
 #include "unstarve/core/thread_pool.h"
 #include "unstarve/storage/formats/folder/class_files.h"
 #include "unstarve/storage/formats/folder/image_file.h"
+#include "unstarve/storage/formats/folder/image_listing.h"
 #include "unstarve/storage/io/residency.h"
 #include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/folder_scan.h"
@@ -43,9 +44,13 @@ class BucketFolder final : public Dataset {
         pool.submit([&, i] { found[i] = RemoteStore::of_process().list(root_ + "/" + classes_[i] + "/"); });
       pool.wait();
     }
+    std::vector<std::string> no_images, kept;
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       class_begin_.push_back(begins_.size());
-      take(i, std::exchange(found[i], {}));
+      const bool unread = take(classes_[i], std::exchange(found[i], {}));
+      const bool is_class = unread || begins_.size() > class_begin_.back();
+      if (!is_class) class_begin_.pop_back();
+      (is_class ? kept : no_images).push_back(std::move(classes_[i]));
     }
     class_begin_.push_back(begins_.size());
     if (size() == 0)
@@ -53,6 +58,8 @@ class BucketFolder final : public Dataset {
           "open image folder {}: no image in {} folders; expected objects *.jpg, *.jpeg, *.png or *.webp in one folder "
           "per class",
           root_, classes_.size());
+    classes_ = std::move(kept);
+    if (!no_images.empty()) report_no_images(root_, no_images);
   }
 
   [[nodiscard]] std::string format() const override { return "image folder"; }
@@ -87,9 +94,12 @@ class BucketFolder final : public Dataset {
     return root_ + "/" + classes_[class_of(id)] + "/" + (pool_.data() + begins_[id]);
   }
 
-  void take(std::size_t number, std::vector<RemoteObject> objects) {
-    const std::size_t prefix = root_.size() + classes_[number].size() + 2;
+  // Returns whether there are images of formats that are not read.
+  bool take(const std::string& name, std::vector<RemoteObject> objects) {
+    const std::size_t prefix = root_.size() + name.size() + 2;
     const auto key_of = [&](const RemoteObject& object) { return std::string_view(object.url).substr(prefix); };
+    const bool unread = std::ranges::any_of(
+        objects, [&](const RemoteObject& object) { return has_unread_image_extension(key_of(object)); });
     std::erase_if(objects, [&](const RemoteObject& object) { return !is_sample(key_of(object)); });
     std::sort(objects.begin(), objects.end(),
               [&](const RemoteObject& a, const RemoteObject& b) { return path_comes_before(key_of(a), key_of(b)); });
@@ -102,6 +112,7 @@ class BucketFolder final : public Dataset {
       bytes_.push_back(static_cast<std::uint32_t>(std::min<std::uint64_t>(object.bytes, kTooLarge)));
       stored_bytes_ += object.bytes;
     }
+    return unread;
   }
 
   std::string root_;

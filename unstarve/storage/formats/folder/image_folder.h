@@ -6,8 +6,9 @@
 // Order:     classes by name; within a class by folder path, then by file name, all bytewise. Ids and labels are those
 //            of torchvision's ImageFolder.
 // Samples:   files ending in .jpg, .jpeg, .png or .webp in any case, at any depth below the class folder; hidden
-//            entries and folders of systems (folder_scan.h) are skipped. Links are followed; a folder is entered once per class. A class without images has a
-//            number.
+//            entries and folders of systems (folder_scan.h) are skipped. Links are followed; a folder is entered once
+//            per class. A folder without images is no class: it has no number. One with images of other formats only is
+//            a class.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file.
 // Cost:      opening lists the class folders concurrently, or loads the cached listing (image_listing.h); it does not
 //            stat the files. read() is openat, fstat, pread, close; read_many() opens all files, then reads them

@@ -7,6 +7,7 @@
 
 #include "unstarve/core/testing/error_message.h"
 #include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/temporary_folder.h"
@@ -98,13 +99,19 @@ TEST_CASE("hidden files, other files and files outside class folders are skipped
   CHECK(locations(data, folder.str()) == std::vector<std::string>{"a/1.jpg"});
 }
 
-TEST_CASE("a class folder without images keeps its number") {
+TEST_CASE("a folder without images is no class, unless it has images of other formats") {
   TemporaryFolder folder;
-  folder.folder("a");
+  folder.write("0/list.xml", "x");
+  folder.write("a/1.bmp", "x");
   folder.write("b/1.jpg", "x");
-  folder.folder("c");
+  folder.folder("c/deep");
+  std::string notices;
+  set_notice_sink([&](const std::string& text) { notices += text + "\n"; });
   const ImageFolder data(folder.str());
-  CHECK(data.classes() == std::vector<std::string>{"a", "b", "c"});
+  set_notice_sink({});
+  CHECK(data.classes() == std::vector<std::string>{"a", "b"});
+  CHECK_THAT(notices, Catch::Contains("found folders without images, which are left out and have no class number (2, "
+                                      "for example 0); expected images in every class folder"));
   RecordBuffer record;
   data.read(0, record);
   CHECK(record.values[1].integer == 1);

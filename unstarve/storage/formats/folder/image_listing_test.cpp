@@ -99,6 +99,7 @@ TEST_CASE("any change in the folders makes the cached listing stale immediately"
          fs::create_directory(at / "set/cat/1.jpg");
        }},
       {"class added", [](const fs::path& at) { fs::create_directory(at / "set/ant"); }},
+      {"file added in a folder without images", [](const fs::path& at) { put(at / "set/void/deep/0.jpg"); }},
       {"class removed", [](const fs::path& at) { fs::remove_all(at / "set/dog"); }},
       {"class renamed", [](const fs::path& at) { fs::rename(at / "set/dog", at / "set/bee"); }},
       {"classes swapped",
@@ -143,6 +144,7 @@ TEST_CASE("any change in the folders makes the cached listing stale immediately"
     INFO(name);
     TemporaryFolder folder;
     make_set(folder);
+    folder.folder("set/void/deep");
     const std::string root = folder.str("set");
     (void)open_listing(root);
     REQUIRE(open_listing(root).cached);
