@@ -186,6 +186,12 @@ ArrayPart open_part(const Kind& kind, const std::string& images, const FolderLis
   return part;
 }
 
+// Whether the folder of the source has the unpacked file of `packed`, which ends in .gz.
+bool is_listed(const Source& source, const std::string& packed) {
+  const std::string name = base_name(packed.substr(0, packed.size() - 3));
+  return source.folder && std::ranges::find(source.listing.files, name) != source.listing.files.end();
+}
+
 // The image files of the source, training first. In a folder, a file is an image file if it has a label file.
 std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split) {
   std::vector<std::string> files = source.files;
@@ -194,6 +200,8 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
     const std::string path = source.path + "/" + name;
     if (kind.is_name(name) && !find_labels(path, listing).empty()) files.push_back(path);
   }
+  // torchvision leaves the compressed file next to the one that it unpacked.
+  std::erase_if(files, [&](const std::string& file) { return file.ends_with(".gz") && is_listed(source, file); });
   // A label file may itself have a matching name ("labels_labels.npy"): label files are not image files.
   std::vector<std::string> labels;
   for (const std::string& file : files) labels.push_back(find_labels(file, listing));

@@ -10,7 +10,8 @@
 // Labels:    in the same folder, with the same extension: the name of the image file with "labels" instead of "images"
 //            (or y instead of a leading x), else IMAGES_labels, else labels.
 // Path:      the image file, or a folder. In a folder the file name gives the split: "train" is train, "t10k" or "test"
-//            is test, "val" is val. Without a split all image files are read, training first.
+//            is test, "val" is val. Without a split all image files are read, training first. x.gz is
+//            left out next to x.
 // Detection: by the first bytes (\x93NUMPY; 0x00000803 or 0x00000804).
 // Failure:   opening throws Error(kInput) with the file name if a length does not match, if labels are missing or their
 //            number differs from the number of images, or if two files match one split; Error(kIo).

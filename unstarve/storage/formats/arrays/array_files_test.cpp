@@ -104,6 +104,20 @@ TEST_CASE("files written by NumPy are read without a copy") {
   }
 }
 
+TEST_CASE("a compressed file next to the unpacked one is left out") {
+  const TemporaryFolder folder;
+  for (const char* const split : {"train", "t10k"}) {
+    const std::string images = big(0x803) + big(1) + big(1) + big(1) + "x", labels = big(0x801) + big(1) + "\1";
+    for (const char* const end : {"", ".gz"}) {
+      folder.write(split + "-images-idx3-ubyte"s + end, *end != 0 ? gzipped(images) : images);
+      folder.write(split + "-labels-idx1-ubyte"s + end, *end != 0 ? gzipped(labels) : labels);
+    }
+  }
+  CHECK(open_dataset(folder.str())->size() == 2);
+  CHECK(open_dataset(folder.str(), "train")->location(0) ==
+        folder.str("train-images-idx3-ubyte") + " record 0 at offset 16");
+}
+
 TEST_CASE("a folder of MNIST files has two splits, compressed files included") {
   const std::string path = testing::fixture("idx").string();
   CHECK(open_dataset(path)->size() == 7);
