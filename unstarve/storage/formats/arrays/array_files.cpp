@@ -129,7 +129,13 @@ std::vector<std::string> label_names(const std::string& images) {
   const std::size_t dot = images.rfind('.');
   const std::string stem = images.substr(0, dot), ending = dot == std::string::npos ? "" : images.substr(dot);
   std::vector<std::string> names{replaced(replaced(images, "images", "labels"), "idx3", "idx1")};
-  if (images[0] == 'x' || images[0] == 'X') names.push_back((images[0] == 'x' ? "y" : "Y") + images.substr(1));
+  // y for x, also for X, which often has y_train.npy next to it: x.npy, X_train.npy, train_x.npy.
+  const auto add_y = [&](std::size_t at) {
+    for (const char y : {'y', 'Y'}) names.push_back(images.substr(0, at) + y + images.substr(at + 1));
+  };
+  const std::size_t last = stem.empty() ? 0 : stem.size() - 1;
+  if (lower(images).starts_with('x')) add_y(0);
+  if (last > 1 && lower(stem[last - 1] == '-' ? "_" + stem.substr(last) : stem.substr(last - 1)) == "_x") add_y(last);
   names.push_back(stem + "_labels" + ending);
   names.push_back("labels" + ending);
   for (std::size_t i = names.size(); i-- > 0;) {  // only one of the two files may be compressed
@@ -155,10 +161,11 @@ std::string find_labels(const std::string& images, const FolderListing* listing)
   return "";
 }
 
-const char* split_of(std::string_view name) {
-  if (name.find("train") != std::string_view::npos) return "train";
-  if (name.find("t10k") != std::string_view::npos || name.find("test") != std::string_view::npos) return "test";
-  return name.find("val") != std::string_view::npos ? "val" : "";
+const char* split_of(const std::string& file_name) {
+  const std::string name = lower(file_name);
+  if (name.find("train") != std::string::npos) return "train";
+  if (name.find("t10k") != std::string::npos || name.find("test") != std::string::npos) return "test";
+  return name.find("val") != std::string::npos ? "val" : "";
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }

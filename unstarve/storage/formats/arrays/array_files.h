@@ -2,13 +2,15 @@
 // Opens .npy and idx files: finds the image and label arrays that belong together.
 //
 //   npy   images.npy  labels.npy      train_images.npy  train_labels.npy      x_train.npy  y_train.npy
+//         X_train.npy  y_train.npy      train_x.npy  train_y.npy
 //         uint8, (n, height, width, 3), (n, height, width, 1) or (n, height, width); labels of any
 //         integers, (n) or (n, 1)
 //   idx   train-images-idx3-ubyte  train-labels-idx1-ubyte      t10k-...      as MNIST, Fashion-MNIST, EMNIST publish
 //         them, also .gz (then the file is decompressed into memory)
 //
-// Labels:    in the same folder, with the same extension: the name of the image file with "labels" instead of "images"
-//            (or y instead of a leading x), else IMAGES_labels, else labels.
+// Labels:    in the same folder, with the same extension: the name of the image file with "labels" instead of "images",
+//            or y or Y instead of a leading x or X, or of one at the end after '_' or '-', else IMAGES_labels, else
+//            labels.
 // Path:      the image file, or a folder. In a folder the file name gives the split: "train" is train, "t10k" or "test"
 //            is test, "val" is val. Without a split all image files are read, training first. x.gz is
 //            left out next to x.

@@ -104,6 +104,21 @@ TEST_CASE("files written by NumPy are read without a copy") {
   }
 }
 
+TEST_CASE("labels are found by the names that scripts give to arrays") {
+  const auto [images, labels] = GENERATE(table<std::string, std::string>({{"X_train", "y_train"},
+                                                                          {"X", "y"},
+                                                                          {"x", "Y"},
+                                                                          {"X_Test", "Y_Test"},
+                                                                          {"train_x", "train_y"},
+                                                                          {"train_X", "train_y"},
+                                                                          {"val-x", "val-y"}}));
+  const TemporaryFolder folder;
+  folder.write(images + ".npy", npy("|u1", "1, 1, 1", "x"));
+  folder.write(labels + ".npy", npy("|u1", "1,", "\1"));
+  CHECK(open_dataset(folder.str())->size() == 1);
+  CHECK(open_dataset(folder.str(images + ".npy"))->classes().size() == 2);
+}
+
 TEST_CASE("a compressed file next to the unpacked one is left out") {
   const TemporaryFolder folder;
   for (const char* const split : {"train", "t10k"}) {
