@@ -8,6 +8,7 @@
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/formats/webdataset/tar_scanner.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/class_text.h"
@@ -26,6 +27,8 @@ constexpr std::array<std::string_view, 4> kImageExtensions = {"jpg", "jpeg", "pn
 constexpr std::array<std::string_view, 4> kLabelExtensions = {"cls", "class", "json", "txt"};
 constexpr std::array<const char*, 3> kLabelKeys = {"label", "cls", "class"};
 
+constexpr int kInnerImage = static_cast<int>(kImageExtensions.size());  // rank of left.jpg
+
 template <std::size_t n>
 int rank_in(const std::array<std::string_view, n>& extensions, std::string_view extension) noexcept {
   const auto found = std::find(extensions.begin(), extensions.end(), extension);
@@ -39,14 +42,15 @@ int image_rank(const WebdatasetOptions& options, std::string_view extension) noe
   if (!options.image.empty()) return extension == options.image ? 0 : kUnranked;
   const int whole = rank_in(kImageExtensions, extension);
   if (whole != kUnranked) return whole;
-  return rank_in(kImageExtensions, last_part(extension)) == kUnranked ? kUnranked
-                                                                      : static_cast<int>(kImageExtensions.size());
+  return rank_in(kImageExtensions, last_part(extension)) == kUnranked ? kUnranked : kInnerImage;
 }
 
 int label_rank(const WebdatasetOptions& options, std::string_view extension) noexcept {
   if (options.label.empty()) return rank_in(kLabelExtensions, extension);
   return extension == options.label ? 0 : kUnranked;
 }
+
+bool begins_with_digit(std::string_view text) noexcept { return !text.empty() && text[0] >= '0' && text[0] <= '9'; }
 
 struct Label {
   std::optional<std::int64_t> number{};
@@ -132,7 +136,8 @@ struct Sample {
   std::vector<std::uint8_t> image_front;
   Label label;
   std::string problem;
-  std::string link;  // a member that is a link
+  std::string link;                 // a member that is a link
+  std::vector<std::string> images;  // extensions of images that are not kImageExtensions themselves
   bool near_damage = false;
 
   [[nodiscard]] bool open() const noexcept { return !extensions.empty(); }
@@ -182,6 +187,7 @@ class SampleScan {
     }
     const int image = image_rank(options_, extension);
     const int label = label_rank(options_, extension);
+    if (image == kInnerImage) sample_.images.push_back(extension);
     if (image < sample_.image_rank) {
       sample_.image_rank = image;
       sample_.image_header = event.header;
@@ -255,6 +261,7 @@ class SampleScan {
         sample_.image_rank == kUnranked ? sample_.end - begin : kTarBlockBytes + sample_.image_bytes;
     const std::string problem = problem_of_sample();
     if (!problem.empty()) return sink_.add_damaged(begin, length, "sample '" + sample_.key + "': " + problem);
+    report_several_images();
     if (!sample_.labelled()) unlabelled_ = true;
     std::string none;
     if (!sample_.labelled() && options_.label != "none")
@@ -275,14 +282,35 @@ class SampleScan {
       return "no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
              "); available: " + join(sample_.extensions);
     }
+    if (sample_.image_rank == kInnerImage && sample_.images.size() > 1 && begins_with_digit(sample_.images.front()))
+      return several_images();
     if (sample_.image_bytes == 0) return "the image is empty";
     if (sample_.image_bytes > kMaxRecordBytes - kTarBlockBytes) return "the image is larger than 1 GiB";
     return sample_.label.problem;
   }
 
+  // Names such as img_0.5_1.jpg and img_0.5_2.jpg have one key, img_0: all images but one would be lost.
+  [[nodiscard]] std::string several_images() const {
+    return fmt::format(
+        "{} images ({}, {}, ...) have this name up to its first dot, after which the extension begins; expected one "
+        "image per sample. Write names without further dots, or choose an image with #image={}",
+        sample_.images.size(), sample_.images[0], sample_.images[1], sample_.images[0]);
+  }
+
+  // Left and right images are one sample, but so are images of names with dots.
+  void report_several_images() {
+    if (reported_ || sample_.image_rank != kInnerImage || sample_.images.size() < 2) return;
+    reported_ = true;
+    emit_notice("open webdataset: sample '" + sample_.key + "': found " + std::to_string(sample_.images.size()) +
+                " images (" + join(sample_.images) +
+                "), of which the first is read; expected one, because a sample is " +
+                "named by the text up to the first dot. Choose an image with #image=" + sample_.images.front() + ".");
+  }
+
   const WebdatasetOptions& options_;
   RecordSink& sink_;
   Sample sample_;
+  bool reported_ = false;
   bool unlabelled_ = false;   // a complete sample had no label, so a missing label does not mean a lost member
   std::string damage_;        // reason of damage not reported yet, because the next sample may be part of it
   std::string rejected_key_;  // key of the rejected members in the damage; "": none
@@ -296,7 +324,7 @@ class Webdataset final : public RecordFormat {
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
   [[nodiscard]] std::string label_choice() const override { return "member"; }
-  [[nodiscard]] int scan_version() const override { return 5; }
+  [[nodiscard]] int scan_version() const override { return 6; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty()) return "";
     return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;

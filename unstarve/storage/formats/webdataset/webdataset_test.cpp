@@ -1,5 +1,7 @@
 #include "unstarve/storage/formats/webdataset/webdataset.h"
 
+#include "unstarve/storage/dataset/notice.h"
+
 #include <catch2/catch.hpp>
 #include <fstream>
 
@@ -129,6 +131,32 @@ TEST_CASE("members are grouped and selected as documented") {
              Catch::Contains("sample 'a/0': no image (right.jpg); available: seg.png, jpg, cls, json"));
   CHECK(lines_of(tar, "#label=none") == Lines{"zero", "left"});
   CHECK_THAT(lines_of(tar, "#label=json/label")[1], Catch::Contains("member 'json': key 'label' is missing"));
+}
+
+TEST_CASE("images whose names have dots are not lost silently") {
+  TarText tar;
+  for (const char* const name : {"img_0.5_0", "img_0.5_1", "img_0.5_2"})
+    tar.file(name + std::string(".jpg"), name).file(name + std::string(".cls"), "1");
+  tar.file("img_1.jpg", "one").file("img_1.cls", "0");
+  const Lines lines = lines_of(tar);
+  REQUIRE(lines.size() == 2);
+  CHECK_THAT(lines[0], Catch::Contains("sample 'img_0': 3 images (5_0.jpg, 5_1.jpg, ...) have this name up to its "
+                                       "first dot, after which the extension begins") &&
+                           Catch::Contains("#image=5_0.jpg"));
+  CHECK(lines[1] == "one:0");
+  CHECK(lines_of(TarText().file("0.5_0.jpg", "zero").file("1.5_0.jpg", "one")) == Lines{"zero", "one"});
+  CHECK(lines_of(TarText().file("0.1.jpg", "a").file("0.2.jpg", "b").file("0.jpg", "c")) == Lines{"c"});
+  CHECK(lines_of(TarText().file("0.1.jpg", "a").file("0.2.jpg", "b"), "#image=2.jpg") == Lines{"b"});
+
+  std::string notices;
+  set_notice_sink([&](const std::string& text) { notices += text + "\n"; });
+  CHECK(lines_of(TarText().file("Dr.A.jpg", "a").file("Dr.B.jpg", "b").file("0.l.jpg", "l").file("0.r.jpg", "r")) ==
+        Lines{"a", "l"});
+  set_notice_sink({});
+  CHECK(
+      notices ==
+      "open webdataset: sample 'Dr': found 2 images (a.jpg, b.jpg), of which the first is read; expected one, because "
+      "a sample is named by the text up to the first dot. Choose an image with #image=a.jpg.\n");
 }
 
 TEST_CASE("an archive of CIFAR is not taken for shards") {
