@@ -7,6 +7,7 @@
 #include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/source/folder_scan.h"
+#include "unstarve/storage/source/python_json.h"
 
 namespace unstarve {
 namespace {
@@ -163,7 +164,7 @@ const json* find_key(const json& object, const std::string& requested, const std
 }
 
 void take_json(std::string_view line, const ManifestColumns& columns, ManifestRow& row) {
-  const json object = try_parse_json(line);
+  const json object = try_parse_python_json(line);
   if (!object.is_object()) {
     row.problem = "not a JSON object";
     return;
@@ -232,7 +233,7 @@ std::optional<ManifestKind> manifest_kind(std::string_view text, const ManifestC
   const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size()));
   if (line.empty() || line.find('\0') != std::string_view::npos) return std::nullopt;
   if (line.front() == '{') {
-    const json object = try_parse_json(line);
+    const json object = try_parse_python_json(line);
     const bool path = object.is_object() && find_key(object, columns.path, kPathNames) != nullptr;
     return path ? std::optional(ManifestKind::kJsonLines) : std::nullopt;
   }
@@ -245,7 +246,7 @@ std::vector<std::string> manifest_columns(std::string_view text, const ManifestC
   std::vector<std::string> names;
   if (line.empty() || line.find('\0') != std::string_view::npos) return names;
   if (line.front() == '{') {
-    const json object = try_parse_json(line);
+    const json object = try_parse_python_json(line);
     if (!object.is_object()) return names;
     for (const auto& item : object.items()) names.push_back(item.key());
     return names;

@@ -13,6 +13,7 @@
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/first_bytes.h"
+#include "unstarve/storage/source/python_json.h"
 #include "unstarve/storage/source/source.h"
 
 namespace unstarve {
@@ -57,6 +58,7 @@ struct Label {
   std::string name;
   std::string problem;  // why the label is invalid
   std::string none;     // why there is no label
+  bool is_json = true;  // false for a .json member that is not
 };
 
 void take_number(std::int64_t number, Label& label) {
@@ -78,8 +80,9 @@ void take_class(std::string_view text, bool may_be_none, Label& label) {
 }
 
 void take_json(std::string_view text, const std::string& key, Label& label) {
-  const nlohmann::json root = try_parse_json(text);
-  if (root.is_discarded()) {
+  const nlohmann::json root = try_parse_python_json(text);
+  label.is_json = !root.is_discarded();
+  if (!label.is_json) {
     label.problem = "not JSON";
     return;
   }
@@ -195,14 +198,19 @@ class SampleScan {
       const auto front = event.body.first(std::min(event.body.size(), kFrontBytes));
       sample_.image_front.assign(front.begin(), front.end());
     }
-    if (label < sample_.label_rank) {
-      sample_.label_rank = label;
-      sample_.label = parse_label(options_, extension, event.body);
-      if (!sample_.label.problem.empty())
-        sample_.label.problem = "member '" + extension + "': " + sample_.label.problem;
-      if (!sample_.label.none.empty()) sample_.label.none = "the member '" + extension + "': " + sample_.label.none;
-    }
+    if (label < sample_.label_rank) take_label(extension, label, event);
     sample_.extensions.push_back(std::move(extension));
+  }
+
+  void take_label(const std::string& extension, int rank, const TarEvent& event) {
+    Label label = parse_label(options_, extension, event.body);
+    // A .json that was not requested may hold anything: any other label replaces one that is not JSON.
+    const bool weak = !label.is_json && options_.label.empty();
+    if (weak && sample_.label_rank != kUnranked) return;
+    sample_.label_rank = weak ? kUnranked - 1 : rank;
+    sample_.label = std::move(label);
+    if (!sample_.label.problem.empty()) sample_.label.problem = "member '" + extension + "': " + sample_.label.problem;
+    if (!sample_.label.none.empty()) sample_.label.none = "the member '" + extension + "': " + sample_.label.none;
   }
 
   // A link to an image or label makes its sample unreadable, unless another member replaces it.

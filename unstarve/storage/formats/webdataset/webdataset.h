@@ -13,7 +13,8 @@
 //            names with dots (img_0.5_1.jpg, img_0.5_2.jpg) have one key, and their images would be lost.
 // Label:     the member .cls or .class (a number or a name), else .json (its key label, cls or class), else .txt (a
 //            number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category" selects another
-//            member and key, "#label=none" reads no labels. A requested label that no sample has is an error. Floats
+//            member and key, "#label=none" reads no labels. A requested label that no sample has is an error. A .json
+//            that is not JSON is a problem only if there is no other label; NaN and Infinity are accepted. Floats
 //            and lists are not classes (class_text.h): such a sample has no label.
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
 //            image, with a duplicate member or an invalid label is a separate damaged record. tar has no checksum for

@@ -159,6 +159,19 @@ TEST_CASE("images whose names have dots are not lost silently") {
       "a sample is named by the text up to the first dot. Choose an image with #image=a.jpg.\n");
 }
 
+TEST_CASE("JSON may have the constants of Python, and is no label if it is not JSON and another member is one") {
+  CHECK(lines_of(TarText().file("0.jpg", "a").file("0.json", R"({"score": NaN, "label": 2})")) == Lines{"a:2"});
+  for (const bool first : {true, false}) {
+    TarText tar = TarText().file("0.jpg", "a");
+    if (first) tar.file("0.json", "{");
+    tar.file("0.txt", "3");
+    if (!first) tar.file("0.json", "{");
+    CHECK(lines_of(tar) == Lines{"a:3"});
+  }
+  TarText good = TarText().file("0.jpg", "a").file("0.json", R"({"label": 1})");
+  CHECK(lines_of(good.file("1.jpg", "b").file("1.json", "{").file("1.txt", "2"), "#label=json")[0] == "a:1");
+}
+
 TEST_CASE("an archive of CIFAR is not taken for shards") {
   const TemporaryFolder folder;
   folder.write("cifar-10-python.tar", TarText().file("cifar-10-batches-py/data_batch_4", "x").end());
