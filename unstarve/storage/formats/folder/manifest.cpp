@@ -19,6 +19,7 @@
 namespace unstarve {
 namespace {
 
+constexpr std::size_t kMaxFirstRowBytes = std::size_t{16} << 20;  // of JSON lines, to recognise them
 constexpr auto kWithoutLabel = static_cast<std::uint32_t>(-1);
 
 // Accepts "2" and also "2.0", which spreadsheets write for columns with empty cells.
@@ -261,12 +262,31 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// The beginning of the first file: a row of JSON is read up to its end, because it may hold captions or vectors.
+std::string beginning_of(const Source& source) {
+  std::string text(as_text(source.head));
+  if (text.find('{') != text.find_first_not_of("\xEF\xBB\xBF")) return text;
+  while (text.find('\n') == std::string::npos && text.size() < source.first->size() &&
+         text.size() < kMaxFirstRowBytes) {
+    std::vector<std::uint8_t> more(
+        static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), source.first->size() - text.size())));
+    source.first->read(text.size(), more);
+    text += as_text(more);
+  }
+  return text;
+}
+
 }  // namespace
 
 bool recognises_manifest(const Source& source) {
   if (source.files.empty() || source.compression != Compression::kNone) return false;
   SourceOptions options = source.options;
-  return manifest_kind(as_text(source.head), columns_of(options)).has_value();
+  try {
+    return manifest_kind(beginning_of(source), columns_of(options)).has_value();
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kCancelled) throw;
+    return true;  // opening it reports why it cannot be read
+  }
 }
 
 std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::string& split) {

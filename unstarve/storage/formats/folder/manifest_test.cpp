@@ -47,6 +47,16 @@ TEST_CASE("common variants of CSV are read") {
   CHECK(rows("") == Lines{"no manifest"});
 }
 
+TEST_CASE("the first row of JSON lines may be long") {
+  const TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  for (const std::size_t bytes : {std::size_t{4000}, std::size_t{5000}, std::size_t{100'000}}) {
+    folder.write("list.jsonl", R"({"caption": ")" + std::string(bytes, 'c') + R"(", "path": "a.jpg", "label": 1})" +
+                                   "\n" + R"({"path": "a.jpg", "label": 0})");
+    CHECK(open_dataset(folder.str("list.jsonl"))->size() == 2);
+  }
+}
+
 TEST_CASE("an invalid row is reported with its line; the other rows are read") {
   CHECK(rows("path,label\na.jpg,1\n\"b.jpg,2\nc.jpg,3\n,4\nd.jpg\n") ==
         Lines{"a.jpg|1|", "!3 a quote is not closed", "c.jpg|3|", "!5 no path (2 fields)", "d.jpg||"});
