@@ -98,6 +98,8 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
                     ? kMaxClasses  // not a class number, and not wrapped into one
                     : value->get<std::int64_t>(),
                 label);
+  } else if (value != nullptr && value->is_boolean()) {
+    label.number = value->get<bool>() ? 1 : 0;
   } else if (value != nullptr && value->is_string()) {
     take_class(value->get_ref<const std::string&>(), false, label);
   } else if (value != nullptr && key.empty()) {
@@ -110,8 +112,8 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
       keys += (keys.empty() ? "" : ", ") + item.key();
     label.none = "the keys " + keys + " (json/NAME chooses one)";
     if (key.empty()) return;
-    label.problem = "key '" + key +
-                    "' is missing, or neither an integer nor a string; available: " + (keys.empty() ? "none" : keys);
+    label.problem =
+        "key '" + key + "' is missing, or no integer, Boolean or string; available: " + (keys.empty() ? "none" : keys);
   }
 }
 

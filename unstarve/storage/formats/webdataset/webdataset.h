@@ -11,11 +11,11 @@
 //            "#image=seg.png" selects another. Several such
 //            images in one sample are a notice (of the scan), and damage if their extensions begin with a digit:
 //            names with dots (img_0.5_1.jpg, img_0.5_2.jpg) have one key, and their images would be lost.
-// Label:     the member .cls or .class (a number or a name), else .json (its key label, cls or class), else .txt (a
-//            number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category" selects another
-//            member and key, "#label=none" reads no labels. A requested label that no sample has is an error. A .json
-//            that is not JSON is a problem only if there is no other label; NaN and Infinity are accepted. Floats
-//            and lists are not classes (class_text.h): such a sample has no label.
+// Label:     the member .cls or .class (a number or a name), else .json (its key label, cls or class; a Boolean is 0 or
+//            1), else .txt (a number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category"
+//            selects another member and key, "#label=none" reads no labels. A requested label that no sample has is an
+//            error. A .json that is not JSON is a problem only if there is no other label; NaN and Infinity are
+//            accepted. Floats and lists are not classes (class_text.h): such a sample has no label.
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
 //            image, with a duplicate member or an invalid label is a separate damaged record. tar has no checksum for
 //            member bodies; read() checks the header of the image again.

@@ -172,6 +172,16 @@ TEST_CASE("JSON may have the constants of Python, and is no label if it is not J
   CHECK(lines_of(good.file("1.jpg", "b").file("1.json", "{").file("1.txt", "2"), "#label=json")[0] == "a:1");
 }
 
+TEST_CASE("Booleans in JSON are class numbers") {
+  const TarText tar = TarText()
+                          .file("0.jpg", "a")
+                          .file("0.json", R"({"label": true})")
+                          .file("1.jpg", "b")
+                          .file("1.json", R"({"label": false})");
+  CHECK(lines_of(tar) == Lines{"a:1", "b:0"});
+  CHECK(lines_of(tar, "#label=json/label") == Lines{"a:1", "b:0"});
+}
+
 TEST_CASE("an archive of CIFAR is not taken for shards") {
   const TemporaryFolder folder;
   folder.write("cifar-10-python.tar", TarText().file("cifar-10-batches-py/data_batch_4", "x").end());
@@ -214,7 +224,7 @@ TEST_CASE("a requested label that no sample has is rejected with the list of mem
   CHECK(lines_of(tar, "#label=cls")[0] == "a:3");
   const TarText json = TarText().file("0.jpg", "a").file("0.json", R"({"kind": 1, "x": 2})");
   const std::string why = error_message([&] { return lines_of(json, "#label=json/foo"); });
-  CHECK_THAT(why, Catch::Contains("key 'foo' is missing, or neither an integer nor a string; available: kind, x"));
+  CHECK_THAT(why, Catch::Contains("key 'foo' is missing, or no integer, Boolean or string; available: kind, x"));
   const TemporaryFolder folder;
   folder.write("cls.tar.gz", testing::fixture_bytes("webdataset/cls.tar.gz"));
   CHECK_THAT(error_message([&] { return open_tar(folder.str("cls.tar.gz#label=foo")); }, ErrorKind::kArgument),
