@@ -22,7 +22,11 @@ struct ClassText {
 [[nodiscard]] inline std::string not_a_class(std::string_view text) {
   constexpr std::size_t kShown = 40;
   text = trim(text);
-  const auto shown = [&] { return std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : ""); };
+  const auto shown = [&] {
+    std::string line = std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
+    std::ranges::replace(line, '\n', ' ');
+    return line;
+  };
   const auto is_number = [](std::string_view part) {
     if (part.empty() || part.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return false;
     if (part.front() == '+') part.remove_prefix(1);
@@ -36,7 +40,7 @@ struct ClassText {
       text.size() > 1 && ((text.front() == '[' && text.back() == ']') || (text.front() == '{' && text.back() == '}'));
   std::size_t parts = 0, numbers = 0;
   for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \t,;|", at), text.size());
+    const std::size_t end = std::min(text.find_first_of(" \t\r\n,;|", at), text.size());
     parts += end > at ? 1 : 0;
     numbers += is_number(text.substr(at, end - at)) ? 1 : 0;
     at = end + 1;

@@ -182,6 +182,14 @@ TEST_CASE("Booleans in JSON are class numbers") {
   CHECK(lines_of(tar, "#label=json/label") == Lines{"a:1", "b:0"});
 }
 
+TEST_CASE("several numbers in one label are no class, also on lines of their own") {
+  const TemporaryFolder folder;
+  folder.write("x.tar", TarText().file("0.jpg", "a").file("0.cls", "1\n5\n7\n").end());
+  const auto data = open_tar(folder.str("x.tar"));
+  CHECK(data->missing_labels() == "the member 'cls': several values: 1 5 7");
+  CHECK(lines_of(*data) == Lines{"a"});
+}
+
 TEST_CASE("an archive of CIFAR is not taken for shards") {
   const TemporaryFolder folder;
   folder.write("cifar-10-python.tar", TarText().file("cifar-10-batches-py/data_batch_4", "x").end());
