@@ -215,10 +215,10 @@ void parse_csv(std::string_view text, const ManifestColumns& columns,
     const auto field = [&](std::size_t column) { return column < fields.size() ? fields[column] : std::string(); };
     if (!closed) {
       row.problem = "a quote is not closed";
-    } else if (field(layout->path).empty()) {
+    } else if (trimmed(field(layout->path)).empty()) {
       row.problem = "no path (" + std::to_string(fields.size()) + " fields)";
     } else {
-      row.path = field(layout->path);
+      row.path = trimmed(field(layout->path));
       row.label = trimmed(field(layout->label));
       row.split = trimmed(field(layout->split));
     }
