@@ -171,6 +171,21 @@ TEST_CASE("unreadable folders are reported") {
   std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::owner_all);
 }
 
+TEST_CASE("names of folders may have a '#'") {
+  const TemporaryFolder folder;
+  testing::TarText tar;
+  tar.file("0.jpg", "x").file("0.cls", "1").file("0.txt", "2");
+  folder.write("a#b/x#1.tar", tar.end());
+  for (const char* const text : {"a#b/x#1.tar", "a#b/*.tar", "a#b", "a#b/x#1.tar#label=cls", "a#b#label=cls"}) {
+    INFO(text);
+    CHECK(open_dataset(folder.str(text))->known_label(0) == 1);
+  }
+  CHECK(open_dataset(folder.str("a#b/x#1.tar#label=txt"))->known_label(0) == 2);
+  check_rejected(folder.str("a#b/x#1.tar#label"), ErrorKind::kArgument, "found 'label'; expected key=value");
+  folder.write("a#b/list.csv", "path,label\n1.jpg,2\n");
+  CHECK(open_dataset(folder.str("a#b/list.csv") + "#root=" + folder.str("a#b"))->size() == 1);
+}
+
 TEST_CASE("options of generated datasets are checked") {
   check_rejected("synthetic:classes=0", ErrorKind::kArgument,
                  "option classes is '0'; expected an integer from 1 to 1000");

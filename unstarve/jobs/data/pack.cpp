@@ -22,6 +22,7 @@
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/index/scan_index_file.h"
 #include "unstarve/storage/open.h"
+#include "unstarve/storage/source/source_options.h"
 #include "unstarve/storage/writer_formats.h"
 
 namespace unstarve {
@@ -61,7 +62,7 @@ void reject_inside(const std::string& source, const fs::path& folder) {
 // bucket folder.
 std::string source_of_keys(const std::string& source, const Dataset& data) {
   if (!is_url(source)) return source;
-  std::string name = shown_name(source.substr(0, source.find('#')));
+  std::string name = shown_name(source.substr(0, options_at(source)));
   if (!name.ends_with('/') && data.record_location(0).file.starts_with(name + "/")) name += '/';
   return name;
 }

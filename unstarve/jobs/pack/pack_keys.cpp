@@ -10,6 +10,7 @@
 #include "unstarve/core/json.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/dataset/quarantine_entry.h"
+#include "unstarve/storage/source/source_options.h"
 
 namespace unstarve {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string base_of(std::string text) {
-  text = text.substr(0, text.find('#'));
+  text = text.substr(0, options_at(text));
   const bool url = is_url(text);
   std::error_code none;
   if (!url && fs::is_directory(text, none)) {

@@ -5,6 +5,7 @@
 #include "unstarve/pipeline/order/sources.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/index/scan_index_store.h"
+#include "unstarve/storage/source/source_options.h"
 
 namespace unstarve {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 // Generated data and a program's own source have no location.
 bool has_location(const SourceSpec& source) {
   std::error_code failed;
-  return is_url(source.path) || std::filesystem::exists(source.path.substr(0, source.path.find('#')), failed) ||
+  return is_url(source.path) || std::filesystem::exists(source.path.substr(0, options_at(source.path)), failed) ||
          source.path.find_first_of("*?{") != std::string::npos;
 }
 
@@ -27,7 +28,7 @@ ScanIndexFiles scan_index_files(const PipelineSpec& spec) {
   std::string name = name_of_sources(spec);
   // Options such as #image=NAME select other images of the same file.
   std::error_code failed;
-  const std::size_t options = is_url(name) ? std::string::npos : name.find('#');
+  const std::size_t options = is_url(name) ? std::string::npos : options_at(name);
   if (sources.size() == 1 && options != std::string::npos && !std::filesystem::exists(name, failed)) {
     splits += name.substr(options);
     name.resize(options);

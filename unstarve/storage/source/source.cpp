@@ -36,11 +36,12 @@ fs::file_status status_of(const std::string& path) {
 // Splits "path#key=value", unless a file has this name.
 void split_options(Source& source) {
   source.path = source.text;
-  const std::size_t mark = source.text.rfind('#');
+  const std::size_t mark = options_at(source.text);
   if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
   source.path = source.text.substr(0, mark);
   source.option_text = source.text.substr(mark);
-  source.options = SourceOptions(shown_name(source.path) + source.option_text, '#');
+  const std::string shown = shown_name(source.path);
+  source.options = SourceOptions(shown + source.option_text, shown.size());
 }
 
 // "s3://bucket", "s3://bucket/" and "s3://bucket/a/" are folders.

@@ -5,10 +5,20 @@
 
 namespace unstarve {
 
-SourceOptions::SourceOptions(const std::string& text, char separator) : text_(text) {
-  const std::size_t colon = text.find(separator);
-  if (colon == std::string::npos) return;
-  std::string rest = text.substr(colon + 1);
+std::size_t options_at(std::string_view text) noexcept {
+  constexpr std::string_view kKey = "abcdefghijklmnopqrstuvwxyz_";
+  for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+    const std::size_t end = text.find_first_not_of(kKey, at + 1);
+    if (end != std::string_view::npos && end > at + 1 && text[end] == '=') return at;
+  }
+  const std::size_t last = text.rfind('#');
+  return last == std::string_view::npos || text.find('/', last) != std::string_view::npos ? std::string_view::npos
+                                                                                          : last;
+}
+
+SourceOptions::SourceOptions(const std::string& text, std::size_t separator) : text_(text) {
+  if (separator == std::string::npos) return;
+  std::string rest = text.substr(separator + 1);
   while (!rest.empty()) {
     const std::size_t comma = rest.find(',');
     const std::string option = rest.substr(0, comma);

@@ -7,13 +7,20 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace unstarve {
 
+// Position of the '#' before the first "key=value" of a path with options; else of the last '#', if no folder follows,
+// and the options are invalid. npos if there is none. The names of folders may have a '#'.
+[[nodiscard]] std::size_t options_at(std::string_view text) noexcept;
+
 class SourceOptions {
  public:
-  // `text` is the name alone, or "name:key=value,key=value" with `separator` for ':'. Each key may occur once.
-  explicit SourceOptions(const std::string& text, char separator = ':');
+  // `text` is the name alone, or "name:key=value,key=value". Each key may occur once.
+  explicit SourceOptions(const std::string& text) : SourceOptions(text, text.find(':')) {}
+  // `separator`: position in `text` of the character after the name; npos if there are no options.
+  SourceOptions(const std::string& text, std::size_t separator);
 
   // The value of `key` as a whole number in [low, high]; `otherwise` if the key is absent.
   [[nodiscard]] std::uint64_t take(const std::string& key, std::uint64_t otherwise, std::uint64_t low,
