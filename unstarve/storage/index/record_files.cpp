@@ -96,23 +96,42 @@ void RecordFiles::reject_empty() const {
                     shards_[part_of(begins_, 0)]->index->reason(0));
 }
 
+// The shards of texts: names if one of them is no number, or if other shards have names; then true.
+bool RecordFiles::texts_are_names() const {
+  const auto holds = [&](const auto& condition) {
+    return std::ranges::any_of(shards_, [&](const auto& shard) { return condition(shard->index->summary()); });
+  };
+  return holds([](const ShardSummary& summary) { return summary.labels == LabelKind::kNames; }) ||
+         holds([](const ShardSummary& summary) {
+           return summary.labels == LabelKind::kTexts && std::ranges::any_of(summary.class_names, [](const auto& text) {
+                    return !number_of_text(text.second);
+                  });
+         });
+}
+
 // One numbering for all shards: the numbers of the records, or the sorted names.
 void RecordFiles::number_classes() {
+  const bool texts_named = texts_are_names();
   const OpenShard* numbered = nullptr;
   const OpenShard* named = nullptr;
   std::set<std::string> names;
   std::uint32_t classes = 0;
   for (const auto& shard : shards_) {
     const ShardSummary& summary = shard->index->summary();
-    if (summary.labels == LabelKind::kNumbers) numbered = shard.get();
-    if (summary.labels == LabelKind::kNames) named = shard.get();
+    if (summary.labels == LabelKind::kNone) continue;
+    const bool texts = summary.labels == LabelKind::kTexts;
+    const bool is_named = summary.labels == LabelKind::kNames || (texts && texts_named);
+    (is_named ? named : numbered) = shard.get();
     if (summary.labels == LabelKind::kNumbers) classes = std::max(classes, summary.classes);
-    if (summary.labels != LabelKind::kNames) continue;
+    if (texts && !texts_named) classes = std::max(classes, number_texts(*shard));
+    if (!is_named) continue;
     for (const auto& [number, name] : summary.class_names) names.insert(name);
   }
   if (numbered != nullptr && named != nullptr) {
-    throw input_error("open {}: classes are numbers in {} and names in {}; expected the same of all shards",
-                      format_->name(), numbered->stored->name(), named->stored->name());
+    throw input_error(
+        "open {}: classes are numbers in {} and names in {}; expected the same of all "
+        "shards{}",
+        format_->name(), numbered->stored->name(), named->stored->name(), use_names(*format_));
   }
   labelled_ = numbered != nullptr || named != nullptr;
   if (named != nullptr) {
@@ -128,6 +147,18 @@ void RecordFiles::number_classes() {
     if (summary.labels != LabelKind::kNumbers) continue;  // its number of classes was not counted
     for (const auto& [number, name] : summary.class_names) classes_[number] = name;
   }
+}
+
+// Makes the texts of a shard class numbers, which all of them are; returns the largest plus 1.
+std::uint32_t RecordFiles::number_texts(OpenShard& shard) {
+  const ShardSummary& summary = shard.index->summary();
+  std::int32_t below = 0;
+  shard.class_of_name.assign(summary.classes, -1);
+  for (const auto& [number, text] : summary.class_names) {
+    shard.class_of_name[number] = number_of_text(text).value_or(-1);
+    below = std::max(below, shard.class_of_name[number] + 1);
+  }
+  return static_cast<std::uint32_t>(below);
 }
 
 // Names for class numbers below `classes` from the manifest of a pack; false if records have names or there is no

@@ -66,6 +66,8 @@ class RecordFiles final : public Dataset {
 
   void open_shards(std::vector<Shard> shards, const RecordFilesOptions& options);
   void number_classes();
+  [[nodiscard]] bool texts_are_names() const;
+  static std::uint32_t number_texts(OpenShard& shard);
   void take_names(const std::vector<std::string>& sorted);
   bool take_packed_names(std::uint32_t classes);
   void reject_empty() const;

@@ -32,6 +32,7 @@ struct ScannedRecord {
   std::span<const std::uint8_t> encoded{};  // the encoded image, if available: its header has the size
   Size size{};                              // of raw pixels; else 0 x 0
   std::string_view no_label{};              // why there is none, for messages; empty if none was requested
+  std::string_view label_text{};            // instead of both: a name, unless these texts are numbers in all shards
 };
 
 class RecordSink {
@@ -56,6 +57,8 @@ class RecordFormat {
   [[nodiscard]] virtual std::string variant() const { return ""; }
   // Dataset::label_choice()
   [[nodiscard]] virtual std::string label_choice() const { return ""; }
+  // Whether #classes=names reads all labels as names.
+  [[nodiscard]] virtual bool can_read_names() const { return false; }
   // The kind of the value that fill() sets.
   [[nodiscard]] virtual FieldKind image_kind() const { return FieldKind::kEncodedImage; }
 

@@ -15,6 +15,7 @@
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/map_guard.h"
 #include "unstarve/storage/bytes/little_endian.h"
+#include "unstarve/storage/bytes/text.h"
 #include "unstarve/storage/index/index_paths.h"
 #include "unstarve/storage/source/first_bytes.h"
 
@@ -64,7 +65,7 @@ ShardSummary read_summary(const IndexView& view) {
     summary.class_names.emplace_back(number, std::string(reinterpret_cast<const char*>(p + at), length));
     at += length;
   }
-  if (summary.compression > Compression::kZstd || summary.labels > LabelKind::kNames || summary.classes > kMaxClasses) {
+  if (summary.compression > Compression::kZstd || summary.labels > LabelKind::kTexts || summary.classes > kMaxClasses) {
     throw input_error("read index: its summary is damaged");
   }
   return summary;
@@ -98,6 +99,9 @@ void reject_other_format(const ByteSource& shard, const RecordFormat& format, Fo
 // Collects the result of a scan and writes the bytes of an index.
 class RecordIndexBuilder final : public RecordSink {
  public:
+  // `fix`: use_names() of the format.
+  explicit RecordIndexBuilder(std::string fix) : fix_(std::move(fix)) {}
+
   void add(const ScannedRecord& record) override;
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view reason) override;
 
@@ -110,11 +114,16 @@ class RecordIndexBuilder final : public RecordSink {
 
  private:
   void take_label(const ScannedRecord& record, IndexRecord& entry);
+  void take_name(std::string_view name, IndexRecord& entry);
+  void number_texts();
   void take_size(std::span<const std::uint8_t> encoded, IndexRecord& entry);
   void name_member(std::string_view member);
   [[nodiscard]] std::string summary(Compression compression, LabelKind kind) const;
 
+  std::string fix_;
   std::vector<IndexRecord> records_;
+  std::vector<std::size_t> text_records_;           // those whose label is a label_text
+  bool named_ = false;                              // a record has a label_name only
   std::vector<std::vector<std::uint8_t>> members_;  // empty until the first record with a name
   std::string damage_;
   std::uint64_t damaged_ = 0;
@@ -160,12 +169,37 @@ void RecordIndexBuilder::take_label(const ScannedRecord& record, IndexRecord& en
     numbers_below_ = std::max(numbers_below_, number + 1);
     if (!record.label_name.empty()) numbered_names_.try_emplace(number, record.label_name);
   } else if (!record.label_name.empty()) {
-    const auto next = static_cast<std::uint32_t>(names_.size());
-    if (next >= kMaxClasses) return;
-    const auto [known, fresh] = names_.try_emplace(std::string(record.label_name), next);
-    if (fresh) names_in_order_.emplace_back(record.label_name);
-    entry.label = static_cast<std::int32_t>(known->second);
+    named_ = true;
+    take_name(record.label_name, entry);
+  } else if (!record.label_text.empty()) {
+    text_records_.push_back(records_.size());
+    take_name(record.label_text, entry);
   }
+}
+
+void RecordIndexBuilder::take_name(std::string_view name, IndexRecord& entry) {
+  const auto next = static_cast<std::uint32_t>(names_.size());
+  if (next >= kMaxClasses) return;
+  const auto [known, fresh] = names_.try_emplace(std::string(name), next);
+  if (fresh) names_in_order_.emplace_back(name);
+  entry.label = static_cast<std::int32_t>(known->second);
+}
+
+// Other records have class numbers: texts become numbers too, if all of them are.
+void RecordIndexBuilder::number_texts() {
+  std::vector<std::int32_t> numbers;
+  for (const std::string& text : names_in_order_) {
+    const std::optional<std::int32_t> number = number_of_text(text);
+    if (!number) return;
+    numbers.push_back(*number);
+    numbers_below_ = std::max(numbers_below_, static_cast<std::uint32_t>(*number) + 1);
+  }
+  for (const std::size_t record : text_records_) {
+    std::int32_t& label = records_[record].label;
+    if (label >= 0) label = numbers[static_cast<std::size_t>(label)];
+  }
+  names_.clear();
+  names_in_order_.clear();
 }
 
 // An image that cannot be opened has no size; decoding it reports the damage.
@@ -191,7 +225,7 @@ std::string RecordIndexBuilder::summary(Compression compression, LabelKind kind)
   std::string bytes;
   append_little(bytes, static_cast<std::uint32_t>(compression));
   append_little(bytes, static_cast<std::uint32_t>(kind));
-  append_little(bytes, kind == LabelKind::kNames ? static_cast<std::uint32_t>(names_.size()) : numbers_below_);
+  append_little(bytes, names_.empty() ? numbers_below_ : static_cast<std::uint32_t>(names_.size()));
   append_little(bytes, damaged_);
   const auto add_name = [&](std::uint32_t number, const std::string& name) {
     append_little(bytes, number);
@@ -207,12 +241,14 @@ std::string RecordIndexBuilder::summary(Compression compression, LabelKind kind)
 
 std::string RecordIndexBuilder::finish(const SourceStamp& data, const std::string& made_by, Compression compression,
                                        std::string points, const std::string& shard) {
+  if (numbers_below_ > 0 && !named_) number_texts();
   if (numbers_below_ > 0 && !names_.empty()) {
+    const auto name = std::ranges::find_if(names_in_order_, [](const auto& text) { return !number_of_text(text); });
     throw input_error(
-        "index {}: some records have a class number and others only a name ('{}'); expected the same for all", shard,
-        names_in_order_.front());
+        "index {}: some records have a class number and others only a name ('{}'); expected the same for all{}", shard,
+        name == names_in_order_.end() ? names_in_order_.front() : *name, fix_);
   }
-  const LabelKind kind = !names_.empty()      ? LabelKind::kNames
+  const LabelKind kind = !names_.empty()      ? (named_ ? LabelKind::kNames : LabelKind::kTexts)
                          : numbers_below_ > 0 ? LabelKind::kNumbers
                                               : LabelKind::kNone;
   std::vector<IndexPart> parts{{"made-by", made_by}, {"summary", summary(compression, kind)}, {"damage", damage_}};
@@ -249,6 +285,15 @@ std::string ShardIndex::member(std::uint64_t id) const {
   return {name.begin(), name.end()};
 }
 
+std::optional<std::int32_t> number_of_text(std::string_view text) noexcept {
+  const auto number = parse_number<std::int32_t>(text);
+  return number && *number >= 0 && *number < kMaxClasses ? number : std::nullopt;
+}
+
+std::string use_names(const RecordFormat& format) {
+  return format.can_read_names() ? ". Use #classes=names to read all labels as names." : "";
+}
+
 std::string build_index(const ByteSource& shard, const RecordFormat& format) {
   const Compression compression = compression_of(shard, format);
   std::unique_ptr<InflatingForward> inflating;
@@ -260,7 +305,7 @@ std::string build_index(const ByteSource& shard, const RecordFormat& format) {
   }
   ForwardBytes& bytes = inflating ? *inflating : *plain;
   reject_other_format(shard, format, bytes);
-  RecordIndexBuilder builder;
+  RecordIndexBuilder builder(use_names(format));
   try {
     format.scan(bytes, builder);
   } catch (const Error& error) {

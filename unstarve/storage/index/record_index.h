@@ -14,7 +14,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,7 @@ enum class LabelKind : std::uint32_t {
   kNone,     // no record has a class
   kNumbers,  // class numbers, some of them named
   kNames,    // names, numbered in the order of their first occurrence in this shard
+  kTexts,    // the same, but they are numbers if the texts of all shards are
 };
 
 // The properties of a shard as a whole.
@@ -60,6 +63,12 @@ class ShardIndex {
   ShardSummary summary_;
   int member_kind_;
 };
+
+// The class number that a label given as text is; nothing if it is a name.
+[[nodiscard]] std::optional<std::int32_t> number_of_text(std::string_view text) noexcept;
+
+// How to fix labels that are numbers and names, for messages; empty if the format has no option for it.
+[[nodiscard]] std::string use_names(const RecordFormat& format);
 
 // One pass over the shard: the bytes of its index. Throws Error(kIo), and Error(kInput) if labels are numbers in some
 // records and names in others.

@@ -59,6 +59,12 @@ std::string SourceOptions::take_text(const std::string& key, const std::string& 
   return value;
 }
 
+bool SourceOptions::take_class_names() {
+  const std::string value = take_text("classes", "");
+  if (value.empty() || value == "names") return !value.empty();
+  throw argument_error("open {}: option classes is '{}'; expected names", text_, value);
+}
+
 void SourceOptions::give(const std::string& key, const std::string& value) {
   if (values_.emplace(key, value).second) return;
   throw argument_error("open {}: found {}={} in the path and {} '{}' as an argument; expected one of them", text_, key,

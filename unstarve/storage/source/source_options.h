@@ -27,6 +27,8 @@ class SourceOptions {
                                    std::uint64_t high);
   // The value of `key`, not empty; `otherwise` if the key is absent.
   [[nodiscard]] std::string take_text(const std::string& key, const std::string& otherwise);
+  // Whether the option classes=names is given: all labels are names, numbers too.
+  [[nodiscard]] bool take_class_names();
   // Adds an option that the text does not contain. Throws if it does.
   void give(const std::string& key, const std::string& value);
   [[nodiscard]] bool empty() const noexcept { return values_.empty(); }

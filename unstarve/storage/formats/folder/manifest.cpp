@@ -249,13 +249,6 @@ ManifestColumns columns_of(SourceOptions& options) {
   return {options.take_text("path", ""), options.take_text("label", "")};
 }
 
-ManifestClasses classes_of(SourceOptions& options, const std::string& name) {
-  const std::string text = options.take_text("classes", "");
-  if (text.empty()) return ManifestClasses::kByLabels;
-  if (text == "names") return ManifestClasses::kNames;
-  throw argument_error("open {}: option classes is '{}'; expected names", name, text);
-}
-
 // The folder of a path or URL, without a trailing '/'.
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/', is_url(path) ? path.find('?') : std::string::npos);
@@ -293,7 +286,7 @@ std::shared_ptr<const Dataset> open_manifest(const Source& source, const std::st
   SourceOptions options = source.options;
   const ManifestColumns columns = columns_of(options);
   const std::string root = options.take_text("root", "");
-  const ManifestClasses classes = classes_of(options, shown_name(source.text));
+  const ManifestClasses classes = options.take_class_names() ? ManifestClasses::kNames : ManifestClasses::kByLabels;
   options.reject_unknown();
   std::vector<ManifestFile> files;
   for (const std::string& path : source.files) {

@@ -33,13 +33,15 @@ class Mds final : public RecordFormat {
 
   [[nodiscard]] std::string name() const override { return "mds"; }
   [[nodiscard]] std::string label_choice() const override { return "column"; }
-  [[nodiscard]] int scan_version() const override { return 4; }
+  [[nodiscard]] int scan_version() const override { return 5; }
+  [[nodiscard]] bool can_read_names() const override { return true; }
   [[nodiscard]] FieldKind image_kind() const override {
     return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;
   }
   // The columns are stored outside of the shard: an index must not survive a change of columns.
   [[nodiscard]] std::string variant() const override {
     std::string text = fmt::format("image={},label={}", fields_.image, fields_.label);
+    if (fields_.names) text += ",classes=names";
     for (const MdsColumn& column : columns_) {
       text += fmt::format(",{}:{}:{}", column.name, column.encoding, column.fixed_bytes);
     }
@@ -119,8 +121,9 @@ class Mds final : public RecordFormat {
         record.encoded = image;
       }
       std::string none = fields_.declined ? "" : "the columns " + describe_columns(columns_);
+      std::string name;
       if (fields_.label >= 0)
-        none = take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record);
+        none = take_label(mds_value(sample, columns_, static_cast<std::size_t>(fields_.label)), record, name);
       record.no_label = none;
       sink.add(record);
     } catch (const Error& error) {
@@ -129,21 +132,23 @@ class Mds final : public RecordFormat {
     }
   }
 
-  // Returns why there is no label.
-  std::string take_label(std::span<const std::uint8_t> value, ScannedRecord& record) const {
+  // Returns why there is no label. `name`: memory for the name of a number.
+  std::string take_label(std::span<const std::uint8_t> value, ScannedRecord& record, std::string& name) const {
     const MdsColumn& column = columns_[static_cast<std::size_t>(fields_.label)];
     if (is_mds_integer(column.encoding)) {
-      record.label = mds_integer(column.encoding, value);
+      const std::int64_t number = mds_integer(column.encoding, value);
+      name = std::to_string(number);
+      if (fields_.names)
+        record.label_name = name;
+      else
+        record.label = number;
       return "";
     }
-    if (std::string other = not_a_class(as_text(value)); !other.empty())
+    if (std::string other = not_a_class(as_text(value)); !other.empty() && !fields_.names)
       return "the column " + column.name + ": " + other;
     const auto parsed = parse_class(as_text(value), kMaxMdsClassBytes);
     if (!parsed) throw input_error("column '{}' is neither a class number nor a name", column.name);
-    if (parsed->name.empty())
-      record.label = parsed->number;
-    else
-      record.label_name = parsed->name;
+    (fields_.names ? record.label_name : record.label_text) = trim(as_text(value));
     return "";
   }
 
@@ -266,7 +271,8 @@ Shard open_mds_shard(const std::string& folder, const MdsShard& shard) {
 // Combines the shards of several indexes, in order.
 class Indexes {
  public:
-  Indexes(std::string image, std::string label) : image_(std::move(image)), label_(std::move(label)) {}
+  Indexes(std::string image, std::string label, bool names)
+      : image_(std::move(image)), label_(std::move(label)), names_(names) {}
 
   // `path`: a path or URL as for open_bytes().
   void add(const ByteSource& file, const std::string& path) {
@@ -277,6 +283,7 @@ class Indexes {
       if (first_.empty()) {
         first_ = file.name();
         fields_ = choose_mds_fields(index.columns, image_, label_);
+        fields_.names = names_;
         columns_ = std::move(index.columns);
       } else if (index.columns != columns_) {
         throw input_error("the columns are {}; expected {} as in {}", describe_columns(index.columns),
@@ -294,7 +301,8 @@ class Indexes {
 
  private:
   std::string image_, label_;  // options
-  std::string first_;          // name of the first index, which has these columns
+  bool names_;
+  std::string first_;  // name of the first index, which has these columns
   std::vector<MdsColumn> columns_;
   MdsFields fields_;
   std::vector<Shard> shards_;
@@ -331,6 +339,7 @@ bool recognises_mds(const Source& source) {
 std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string& split) {
   SourceOptions options = source.options;
   std::string image = options.take_text("image", ""), label = options.take_text("label", "");
+  const bool names = options.take_class_names();
   options.reject_unknown();
   if (!split.empty()) {
     throw argument_error(
@@ -341,7 +350,7 @@ std::shared_ptr<const Dataset> open_mds(const Source& source, const std::string&
     throw input_error("open {}: {} is an MDS shard, whose columns are stored in index.json. Pass the folder.",
                       shown_name(source.text), source.first->name());
   }
-  Indexes indexes(std::move(image), std::move(label));
+  Indexes indexes(std::move(image), std::move(label), names);
   if (source.folder) {
     const auto file = open_bytes(source.path + "/index.json");
     indexes.add(*file, file->name());

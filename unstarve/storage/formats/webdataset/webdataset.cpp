@@ -56,6 +56,7 @@ bool begins_with_digit(std::string_view text) noexcept { return !text.empty() &&
 struct Label {
   std::optional<std::int64_t> number{};
   std::string name;
+  std::string text;     // a name, unless the texts of all samples are numbers
   std::string problem;  // why the label is invalid
   std::string none;     // why there is no label
   bool is_json = true;  // false for a .json member that is not
@@ -66,6 +67,13 @@ void take_number(std::int64_t number, Label& label) {
   if (number < 0)
     label.problem = fmt::format("label {} is not a class number; expected 0 to {}. Use #label=none to read no labels.",
                                 number, kMaxClasses - 1);
+}
+
+// #classes=names: whatever fits in a name.
+void take_any_name(std::string_view text, Label& label) {
+  const std::optional<ClassText> parsed = parse_class(text, kMaxClassNameBytes);
+  if (!parsed) label.problem = "no class name";
+  if (parsed) label.name = trim(text);
 }
 
 void take_class(std::string_view text, bool may_be_none, Label& label) {
@@ -79,7 +87,14 @@ void take_class(std::string_view text, bool may_be_none, Label& label) {
   label.name = parsed->name;
 }
 
-void take_json(std::string_view text, const std::string& key, Label& label) {
+void take_json_text(const std::string& text, Label& label) {
+  take_class(text, false, label);
+  if (!label.problem.empty() || !label.none.empty()) return;
+  label = Label{.text = std::string(trim(text))};
+}
+
+void take_json(std::string_view text, const WebdatasetOptions& options, Label& label) {
+  const std::string& key = options.label_key;
   const nlohmann::json root = try_parse_python_json(text);
   label.is_json = !root.is_discarded();
   if (!label.is_json) {
@@ -93,7 +108,12 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
       if (value == nullptr && found != root.end()) value = &*found;
     }
   }
-  if (value != nullptr && value->is_number_integer()) {
+  if (options.names && value != nullptr && (value->is_string() || value->is_number() || value->is_boolean())) {
+    take_any_name(value->is_string()    ? value->get<std::string>()
+                  : value->is_boolean() ? std::string(value->get<bool>() ? "1" : "0")
+                                        : json_text(*value),
+                  label);
+  } else if (value != nullptr && value->is_number_integer()) {
     take_number(value->is_number_unsigned() && value->get<std::uint64_t>() >= static_cast<std::uint64_t>(kMaxClasses)
                     ? kMaxClasses  // not a class number, and not wrapped into one
                     : value->get<std::int64_t>(),
@@ -101,7 +121,7 @@ void take_json(std::string_view text, const std::string& key, Label& label) {
   } else if (value != nullptr && value->is_boolean()) {
     label.number = value->get<bool>() ? 1 : 0;
   } else if (value != nullptr && value->is_string()) {
-    take_class(value->get_ref<const std::string&>(), false, label);
+    take_json_text(value->get_ref<const std::string&>(), label);
   } else if (value != nullptr && key.empty()) {
     label.none = value->is_number_float() ? "the float " + json_text(*value)
                  : value->is_array()      ? "several values: " + json_text(*value).substr(0, kShownBytes)
@@ -122,7 +142,9 @@ Label parse_label(const WebdatasetOptions& options, std::string_view extension, 
   Label label;
   const std::string_view kind = last_part(extension);
   if (kind == "json")
-    take_json(text, options.label_key, label);
+    take_json(text, options, label);
+  else if (options.names)
+    take_any_name(text, label);
   else
     take_class(text, kind == "txt" && options.label.empty(), label);
   return label;
@@ -146,7 +168,7 @@ struct Sample {
   bool near_damage = false;
 
   [[nodiscard]] bool open() const noexcept { return !extensions.empty(); }
-  [[nodiscard]] bool labelled() const noexcept { return label.number || !label.name.empty(); }
+  [[nodiscard]] bool labelled() const noexcept { return label.number || !label.name.empty() || !label.text.empty(); }
 };
 
 class SampleScan {
@@ -282,7 +304,8 @@ class SampleScan {
                .label_name = sample_.label.name,
                .member = sample_.key,
                .encoded = sample_.image_front,
-               .no_label = none});
+               .no_label = none,
+               .label_text = sample_.label.text});
   }
 
   [[nodiscard]] std::string problem_of_sample() const {
@@ -334,10 +357,12 @@ class Webdataset final : public RecordFormat {
 
   [[nodiscard]] std::string name() const override { return "webdataset"; }
   [[nodiscard]] std::string label_choice() const override { return "member"; }
+  [[nodiscard]] bool can_read_names() const override { return true; }
   [[nodiscard]] int scan_version() const override { return 6; }
   [[nodiscard]] std::string variant() const override {
-    if (options_.image.empty() && options_.label.empty()) return "";
-    return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key;
+    if (options_.image.empty() && options_.label.empty() && !options_.names) return "";
+    return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key +
+           (options_.names ? ",classes=names" : "");
   }
 
   void scan(ForwardBytes& bytes, RecordSink& sink) const override {
@@ -406,6 +431,7 @@ bool recognises_webdataset(const Source& source) {
 std::shared_ptr<const Dataset> open_webdataset(const Source& source, const std::string& split) {
   SourceOptions given = source.options;
   WebdatasetOptions options{given.take_text("image", ""), given.take_text("label", ""), ""};
+  options.names = given.take_class_names();
   given.reject_unknown();
   if (as_text(source.content).starts_with("cifar-10")) {  // the first member of the published archives
     throw input_error(

@@ -15,7 +15,8 @@
 //            1), else .txt (a number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category"
 //            selects another member and key, "#label=none" reads no labels. A requested label that no sample has is an
 //            error. A .json that is not JSON is a problem only if there is no other label; NaN and Infinity are
-//            accepted. Floats and lists are not classes (class_text.h): such a sample has no label.
+//            accepted. Floats and lists are not classes (class_text.h): such a sample has no label. Strings of
+//            .json are names if one in all shards is no number; "#classes=names" reads all labels as names.
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an
 //            image, with a duplicate member or an invalid label is a separate damaged record. tar has no checksum for
 //            member bodies; read() checks the header of the image again.
@@ -41,6 +42,7 @@ struct WebdatasetOptions {
   std::string image;      // extension in lower case; "": by the rule above
   std::string label;      // the same; "none": no labels
   std::string label_key;  // of a .json member; "": label, cls or class
+  bool names = false;     // all labels are names, numbers too
 };
 
 [[nodiscard]] std::shared_ptr<const RecordFormat> webdataset_format(WebdatasetOptions options = {});

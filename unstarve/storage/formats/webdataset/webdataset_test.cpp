@@ -190,6 +190,37 @@ TEST_CASE("several numbers in one label are no class, also on lines of their own
   CHECK(lines_of(*data) == Lines{"a"});
 }
 
+TEST_CASE("strings of JSON are names if one of them is no number, in any shard") {
+  const auto labelled = [](const std::string& first, const std::string& second) {
+    return TarText().file("0.jpg", "a").file("0.json", first).file("1.jpg", "b").file("1.json", second);
+  };
+  const TemporaryFolder folder;
+  folder.write("digits.tar", labelled(R"("7")", R"("2")").end());
+  folder.write("letters.tar", labelled(R"("A")", R"("0")").end());
+  folder.write("numbers.tar", labelled("7", R"("2")").end());
+  CHECK(lines_of(*open_tar(folder.str("digits.tar"))) == Lines{"a:7", "b:2"});
+  CHECK(open_tar(folder.str("digits.tar"))->classes().size() == 8);
+  CHECK(lines_of(*open_tar(folder.str("letters.tar"))) == Lines{"a:1", "b:0"});
+  CHECK(lines_of(*open_tar(folder.str("numbers.tar"))) == Lines{"a:7", "b:2"});
+  CHECK(lines_of(*open_tar(folder.str("{digits,numbers}.tar"))) == Lines{"a:7", "b:2", "a:7", "b:2"});
+  const auto both = open_tar(folder.str("{digits,letters}.tar"));
+  CHECK(both->classes() == std::vector<std::string>{"0", "2", "7", "A"});
+  CHECK(lines_of(*both) == Lines{"a:2", "b:1", "a:3", "b:0"});
+  CHECK_THAT(error_message([&] { return open_tar(folder.str("{letters,numbers}.tar")); }),
+             Catch::Contains("Use #classes=names to read all labels as names"));
+  CHECK(open_tar(folder.str("{letters,numbers}.tar#classes=names"))->classes() ==
+        std::vector<std::string>{"0", "2", "7", "A"});
+}
+
+TEST_CASE("labels of .cls that are numbers and names require an option") {
+  const TarText tar = TarText().file("0.jpg", "a").file("0.cls", "7\n").file("1.jpg", "b").file("1.cls", "A");
+  CHECK_THAT(error_message([&] { return lines_of(tar); }),
+             Catch::Contains("others only a name ('A'); expected the same for all. Use #classes=names to read"));
+  CHECK(lines_of(tar, "#classes=names") == Lines{"a:0", "b:1"});
+  CHECK_THAT(error_message([&] { return lines_of(tar, "#classes=numbers"); }, ErrorKind::kArgument),
+             Catch::Contains("option classes is 'numbers'; expected names"));
+}
+
 TEST_CASE("an archive of CIFAR is not taken for shards") {
   const TemporaryFolder folder;
   folder.write("cifar-10-python.tar", TarText().file("cifar-10-batches-py/data_batch_4", "x").end());
