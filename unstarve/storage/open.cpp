@@ -84,6 +84,7 @@ std::shared_ptr<const Dataset> open_as(const Format& format, Source& source, con
     throw argument_error("{}labels '{}'; expected none or no value, because the format {} has one kind of labels", name,
                          labels, format.name);
   if (format.takes_options && !labels.empty()) source.options.give("label", labels);
+  source.declines_labels = labels == "none";
   return format.open(source, split);
 }
 

@@ -17,7 +17,7 @@ constexpr std::array<WriterFormat, 4> kWriterFormats = {{
     {"parquet", ".parquet", "",
      [](ByteSink& sink, const std::vector<std::string>& classes) { return make_parquet_writer(sink, classes); },
      [] { return std::shared_ptr<const RecordFormat>(); }},
-    {"recordio", ".rec", ".idx", make_recordio_writer, recordio_format},
+    {"recordio", ".rec", ".idx", make_recordio_writer, [] { return recordio_format(); }},
 }};
 
 }  // namespace

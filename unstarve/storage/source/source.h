@@ -25,6 +25,7 @@ struct Source {
   std::string path;                // the same without "#key=value,..."
   std::string option_text;         // "#key=value,...", or empty
   SourceOptions options{""};       // parsed from it
+  bool declines_labels = false;    // for formats with one kind of labels; others have the option label=none
   bool exists = false;             // a local file or folder of exactly this name, or a non-empty folder of a bucket
   bool folder = false;             // local, or of a bucket: then `path` is its URL without a trailing '/'
   FolderListing listing;           // of a folder, without hidden entries

@@ -170,11 +170,17 @@ const char* split_of(const std::string& file_name) {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-ArrayPart open_part(const Kind& kind, const std::string& images, const FolderListing* listing, ArrayShape& shape) {
+// `labelled` false: all labels are 0.
+ArrayPart open_part(const Kind& kind, const std::string& images, const FolderListing* listing, bool labelled,
+                    ArrayShape& shape) {
   ArrayPart part{open_array(kind, images), 0, {}, ""};
   const ArrayHeader header = header_of(kind, *part.bytes);
   shape = image_shape(header, images);
   part.offset = header.header_bytes;
+  if (!labelled) {
+    part.labels.resize(header.shape[0]);
+    return part;
+  }
   const std::string labels = find_labels(images, listing);
   part.labels_name = labels;
   if (labels.empty()) {
@@ -199,13 +205,14 @@ bool is_listed(const Source& source, const std::string& packed) {
   return source.folder && std::ranges::find(source.listing.files, name) != source.listing.files.end();
 }
 
-// The image files of the source, training first. In a folder, a file is an image file if it has a label file.
-std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split) {
+// The image files of the source, training first. In a folder, a file is an image file if it has a label file, or
+// if labels are declined and it is no label file.
+std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split, bool labelled) {
   std::vector<std::string> files = source.files;
   const FolderListing* const listing = source.folder ? &source.listing : nullptr;
   for (const std::string& name : source.listing.files) {
     const std::string path = source.path + "/" + name;
-    if (kind.is_name(name) && !find_labels(path, listing).empty()) files.push_back(path);
+    if (kind.is_name(name) && (!labelled || !find_labels(path, listing).empty())) files.push_back(path);
   }
   // torchvision leaves the compressed file next to the one that it unpacked.
   std::erase_if(files, [&](const std::string& file) { return file.ends_with(".gz") && is_listed(source, file); });
@@ -232,7 +239,8 @@ std::vector<std::string> image_files(const Kind& kind, const Source& source, con
 }
 
 std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& source, const std::string& split) {
-  const std::vector<std::string> files = image_files(kind, source, split);
+  const bool labelled = !source.declines_labels;
+  const std::vector<std::string> files = image_files(kind, source, split, labelled);
   ArrayShape shape;
   std::vector<ArrayPart> parts;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -243,11 +251,11 @@ std::shared_ptr<const Dataset> open_arrays(const Kind& kind, const Source& sourc
       }
     }
     ArrayShape own;
-    parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, own));
+    parts.push_back(open_part(kind, files[i], source.folder ? &source.listing : nullptr, labelled, own));
     if (i > 0 && own != shape) reject(files[i], "the image shape differs from {}", files[0]);
     shape = own;
   }
-  return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts));
+  return std::make_shared<ArrayImages>(kind.name, shape, std::move(parts), std::vector<std::string>(), labelled);
 }
 
 // Whether the first named file holds idx labels. The length is checked too, because the magic number alone also matches

@@ -104,6 +104,24 @@ TEST_CASE("files written by NumPy are read without a copy") {
   }
 }
 
+TEST_CASE("arrays are opened without labels on request") {
+  const TemporaryFolder folder;
+  folder.write("images.npy", npy("|u1", "2, 1, 1", "xy"));
+  for (const char* const path : {"images.npy", ""}) {
+    const auto data = open_dataset(folder.str(path), "", "none");
+    CHECK(data->size() == 2);
+    CHECK(data->classes().empty());
+    CHECK(data->missing_labels().empty());
+    RecordBuffer record;
+    data->read(1, record);
+    CHECK(record.values.size() == 1);
+    CHECK(record.values[0].pixels.at(0, 0, 0) == 'y');
+    CHECK(data->known_label(1) == std::nullopt);
+  }
+  folder.write("labels.npy", npy("|i1", "2,", "\1\xff"));
+  CHECK(open_dataset(folder.str(), "", "none")->size() == 2);
+}
+
 TEST_CASE("labels are found by the names that scripts give to arrays") {
   const auto [images, labels] = GENERATE(table<std::string, std::string>({{"X_train", "y_train"},
                                                                           {"X", "y"},

@@ -24,18 +24,19 @@ std::vector<std::int32_t> labels_of(std::span<const std::uint8_t> bytes, std::si
 }
 
 ArrayImages::ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts,
-                         std::vector<std::string> classes)
+                         std::vector<std::string> classes, bool labelled)
     : format_(std::move(format)),
       shape_(shape),
       parts_(std::move(parts)),
-      fields_{{"image", FieldKind::kPixels}, {"label", FieldKind::kLabel}},
+      fields_{{"image", FieldKind::kPixels}},
       classes_(std::move(classes)) {
+  if (labelled) fields_.push_back({"label", FieldKind::kLabel});
   std::int32_t largest = -1;
   for (const ArrayPart& part : parts_) {
     begins_.push_back(begins_.back() + part.labels.size());
     largest = std::max(largest, *std::max_element(part.labels.begin(), part.labels.end()));
   }
-  const bool numbered = classes_.empty();
+  const bool numbered = labelled && classes_.empty();
   for (std::int32_t number = 0; numbered && number <= largest; ++number) classes_.push_back(std::to_string(number));
 }
 
@@ -47,6 +48,7 @@ RecordLocation ArrayImages::record_location(std::uint64_t id) const {
 }
 
 std::optional<std::int64_t> ArrayImages::known_label(std::uint64_t id) const {
+  if (fields_.size() < 2) return std::nullopt;
   const std::size_t part = part_of(id);
   const std::int32_t label = parts_[part].labels[id - begins_[part]];
   return label >= 0 ? std::optional<std::int64_t>(label) : std::nullopt;
@@ -56,7 +58,8 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
   const ArrayPart& part = parts_[part_of(id)];
   const std::uint64_t number = id - begins_[part_of(id)];
   const std::int32_t label = part.labels[number];
-  if (label < 0) {
+  const bool labelled = fields_.size() > 1;
+  if (labelled && label < 0) {
     throw input_error("read {}: the label in {} is not a class number; expected 0 to {}", location(id),
                       part.labels_name, kMaxClasses - 1);
   }
@@ -69,13 +72,13 @@ void ArrayImages::read(std::uint64_t id, RecordBuffer& record) const {
     part.bytes->read(offset, {record.storage.data(), bytes});
     pixels = record.storage.data();
   }
-  record.values.resize(2);
+  record.values.resize(fields_.size());
   record.values[0] = {};
   const std::ptrdiff_t step = shape_.planar ? 1 : shape_.channels;
   const std::ptrdiff_t plane = shape_.planar ? std::ptrdiff_t{shape_.width} * shape_.height : 1;
   record.values[0].pixels = {
       pixels, shape_.width, shape_.height, shape_.width * step, step, shape_.channels == 1 ? 0 : plane};
-  record.values[1] = {{}, {}, label};
+  if (labelled) record.values[1] = {{}, {}, label};
 }
 
 }  // namespace unstarve

@@ -1,7 +1,7 @@
 #pragma once
 // Contiguous 8-bit grey or RGB images, each with a label: the contents of .npy arrays, idx files and CIFAR pickles.
 //
-// Fields:    image (pixels; grey images are read as RGB with three equal channels), label.
+// Fields:    image (pixels; grey images are read as RGB with three equal channels), label unless declined.
 // Ownership: keeps the parts open and all labels in memory (4 bytes each). Pixels of a mapped part are views of the
 //            map: call check_map() (core/map_guard.h) after using them.
 // Failure:   read() of a record whose label is not a class number throws Error(kInput).
@@ -44,14 +44,15 @@ struct ArrayPart {
 class ArrayImages final : public Dataset {
  public:
   // Precondition: each part is non-empty and holds as many images as labels. `classes`: the names; if empty, numbers up
-  // to the largest label.
+  // to the largest label. `labelled` false: labels are not used.
   ArrayImages(std::string format, const ArrayShape& shape, std::vector<ArrayPart> parts,
-              std::vector<std::string> classes = {});
+              std::vector<std::string> classes = {}, bool labelled = true);
 
   [[nodiscard]] std::string format() const override { return format_; }
   [[nodiscard]] std::uint64_t size() const override { return begins_.back(); }
   [[nodiscard]] const std::vector<Field>& fields() const override { return fields_; }
   [[nodiscard]] const std::vector<std::string>& classes() const override { return classes_; }
+  [[nodiscard]] std::string missing_labels() const override { return ""; }
   [[nodiscard]] std::uint64_t stored_bytes() const override { return size() * shape_.bytes(); }
   [[nodiscard]] RecordLocation record_location(std::uint64_t id) const override;
   [[nodiscard]] std::optional<std::int64_t> known_label(std::uint64_t id) const override;

@@ -29,7 +29,8 @@ bool begins_record(std::span<const std::uint8_t> bytes) noexcept {
 // Scans the records of a file and continues after damage.
 class RecordioScan {
  public:
-  RecordioScan(ForwardBytes& bytes, RecordSink& sink) : bytes_(bytes), sink_(sink) {}
+  RecordioScan(ForwardBytes& bytes, RecordSink& sink, bool labelled)
+      : bytes_(bytes), sink_(sink), labelled_(labelled) {}
 
   // Scans to the end. Throws what the bytes and the sink throw.
   void run();
@@ -46,6 +47,7 @@ class RecordioScan {
 
   ForwardBytes& bytes_;
   RecordSink& sink_;
+  bool labelled_;
   std::uint64_t offset_ = 0;  // of the current record
   std::vector<std::uint8_t> parts_;
 };
@@ -118,7 +120,7 @@ void RecordioScan::add(std::uint64_t end, std::span<const std::uint8_t> stored) 
   const std::uint64_t begin = std::exchange(offset_, end);
   try {
     std::vector<std::uint8_t> buffer(is_recordio_in_parts(stored) ? stored.size() : 0);
-    const RecordioImage image = parse_recordio_image(join_recordio(stored, buffer.data()));
+    const RecordioImage image = parse_recordio_image(join_recordio(stored, buffer.data()), labelled_);
     sink_.add({.offset = begin,
                .length = end - begin,
                .label = image.label,
@@ -145,24 +147,30 @@ void RecordioScan::skip_damage(std::uint64_t from, std::string_view reason) {
 
 class Recordio final : public RecordFormat {
  public:
+  explicit Recordio(bool labelled) : labelled_(labelled) {}
+
   [[nodiscard]] std::string name() const override { return "recordio"; }
   [[nodiscard]] int scan_version() const override { return 2; }
-  void scan(ForwardBytes& bytes, RecordSink& sink) const override { RecordioScan(bytes, sink).run(); }
+  [[nodiscard]] std::string variant() const override { return labelled_ ? "" : "label=none"; }
+  void scan(ForwardBytes& bytes, RecordSink& sink) const override { RecordioScan(bytes, sink, labelled_).run(); }
 
   void fill(std::span<const std::uint8_t> stored, const IndexRecord&, AlignedBytes& buffer,
             Value& image) const override {
     if (is_recordio_in_parts(stored) && stored.data() != buffer.data()) {
       buffer.reserve_discard(stored.size() + kReadableAfter);
     }
-    image.bytes = parse_recordio_image(join_recordio(stored, buffer.data())).encoded;
+    image.bytes = parse_recordio_image(join_recordio(stored, buffer.data()), labelled_).encoded;
   }
+
+ private:
+  bool labelled_;
 };
 
 bool is_recordio_name(std::string_view name) { return ends_in(name, ".rec"); }
 
 }  // namespace
 
-std::shared_ptr<const RecordFormat> recordio_format() { return std::make_shared<Recordio>(); }
+std::shared_ptr<const RecordFormat> recordio_format(bool labelled) { return std::make_shared<Recordio>(labelled); }
 
 bool recognises_recordio(const Source& source) {
   return source.folder ? folder_begins(source, is_recordio_name, begins_as_recordio)
@@ -170,7 +178,8 @@ bool recognises_recordio(const Source& source) {
 }
 
 std::shared_ptr<const Dataset> open_recordio(const Source& source, const std::string& split) {
-  return std::make_shared<RecordFiles>(choose_shards(source, split, is_recordio_name), recordio_format());
+  return std::make_shared<RecordFiles>(choose_shards(source, split, is_recordio_name),
+                                       recordio_format(!source.declines_labels));
 }
 
 }  // namespace unstarve

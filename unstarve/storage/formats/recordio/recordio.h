@@ -21,7 +21,7 @@ class ByteSink;
 class RecordWriter;
 struct Source;
 
-[[nodiscard]] std::shared_ptr<const RecordFormat> recordio_format();
+[[nodiscard]] std::shared_ptr<const RecordFormat> recordio_format(bool labelled = true);
 
 // Writes shards as im2rec of MXNet does: one label per record (0 if there is none: the format requires one), and the
 // position in the split as id. The index file has "<id>\t<offset>\n" per record, for MXIndexedRecordIO and

@@ -65,7 +65,7 @@ std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored
   }
 }
 
-RecordioImage parse_recordio_image(std::span<const std::uint8_t> record) {
+RecordioImage parse_recordio_image(std::span<const std::uint8_t> record, bool labelled) {
   if (record.size() < kImageHeadBytes) {
     throw input_error("a record of {} bytes; expected an image header of {} bytes and an image", record.size(),
                       kImageHeadBytes);
@@ -76,9 +76,9 @@ RecordioImage parse_recordio_image(std::span<const std::uint8_t> record) {
     throw input_error("truncated: the image header declares {} labels, {} bytes follow", labels, rest.size());
   }
   RecordioImage image;
-  if (labels > 1)
+  if (labelled && labels > 1)
     image.no_label = fmt::format("several values: {} labels per image", labels);
-  else
+  else if (labelled)
     take_label(labels > 0 ? rest.data() : record.data() + 4, image);
   image.id = load_little<std::uint64_t>(record.data() + 8);
   image.encoded = rest.subspan(std::size_t{labels} * 4);

@@ -66,6 +66,7 @@ struct RecordioImage {
   std::span<const std::uint8_t> encoded;
 };
 
-[[nodiscard]] RecordioImage parse_recordio_image(std::span<const std::uint8_t> record);
+// `labelled` false: labels are skipped, whatever they are.
+[[nodiscard]] RecordioImage parse_recordio_image(std::span<const std::uint8_t> record, bool labelled = true);
 
 }  // namespace unstarve

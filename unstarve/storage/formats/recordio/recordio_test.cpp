@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/conformance.h"
 #include "unstarve/storage/testing/fixtures_folder.h"
@@ -50,6 +51,20 @@ TEST_CASE("RecordIO passes the conformance suite") {
            ": not a RecordIO record: the magic";
   };
   testing::check_dataset(test);
+}
+
+TEST_CASE("labels that are no classes do not matter if labels are declined") {
+  const TemporaryFolder folder;
+  folder.write("x.rec", recordio_record(recordio_image({-1}, "a")) + recordio_record(recordio_image({3, 4}, "b")));
+  const auto data = open_dataset(folder.str("x.rec"), "", "none");
+  REQUIRE(data->size() == 2);
+  CHECK(data->missing_labels().empty());
+  for (std::uint64_t id = 0; id < 2; ++id) {
+    RecordBuffer record;
+    data->read(id, record);
+    CHECK(text_of(record.values[0].bytes) == (id == 0 ? "a" : "b"));
+    CHECK(record.values.size() == 1);
+  }
 }
 
 TEST_CASE("files written by mxnet are read, with and without .idx, in one part and in several") {
