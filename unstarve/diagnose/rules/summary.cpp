@@ -8,6 +8,7 @@
 #include "unstarve/diagnose/profile/stack_shares.h"
 #include "unstarve/diagnose/rules/own_loop.h"
 #include "unstarve/diagnose/rules/rule.h"
+#include "unstarve/diagnose/rules/tf_generator.h"
 
 namespace unstarve {
 namespace {
@@ -81,7 +82,7 @@ double input_share(const RunProfile& profile) {
   if (profile.stacks.seconds <= 0) return -1;
   const double waits = share_of(profile.stacks, StackThread::kMain, Activity::kInput) +
                        share_of(profile.stacks, StackThread::kMain, Activity::kThreads);
-  return std::min(std::max(waits, own_loading_share(profile)), 1.0);
+  return std::min(std::max({waits, own_loading_share(profile), generator_share(profile)}), 1.0);
 }
 
 ReadUse read_use(const RunProfile& profile) {

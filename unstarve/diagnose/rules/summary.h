@@ -33,7 +33,7 @@ struct RoleSum {
 [[nodiscard]] ThreadWaits main_thread_waits(const RunProfile& profile);
 
 // Share of the time in which the main thread waits for the next batch, or prepares it, also without a loader that is
-// known (own_loop.h); negative: no stacks are known.
+// known (own_loop.h, tf_generator.h); negative: no stacks are known.
 [[nodiscard]] double input_share(const RunProfile& profile);
 
 // Waits of what reads the data, the workers or without them the main thread, in reads of files and sockets. Shares of
