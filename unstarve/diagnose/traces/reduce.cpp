@@ -146,7 +146,7 @@ class Reduction {
     }
     std::map<std::uint32_t, std::int64_t> counts;
     for (const TraceEvent& event : events_)
-      if (event.activity == TraceActivity::kLoader && !is_wait_of_graph(event)) ++counts[event.lane];
+      if (event.activity == TraceActivity::kLoader) ++counts[event.lane];
     const auto most = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
     return most != counts.end() ? most->first : busiest;
   }
@@ -161,13 +161,7 @@ class Reduction {
   // Whether the event counts, by its thread.
   [[nodiscard]] bool counts(const TraceEvent& event) const {
     if (is_runtime_call(event.activity)) return launching_.contains(event.lane);
-    return !is_of_main_thread(event.activity) || event.lane == main_ || is_wait_of_graph(event);
-  }
-
-  // A graph of TensorFlow waits for its input in a thread of its own, while the main thread waits for the graph.
-  [[nodiscard]] bool is_wait_of_graph(const TraceEvent& event) const {
-    return event.activity == TraceActivity::kLoader && source_.format == "XSpace" &&
-           source_.name(event.name).starts_with("IteratorGetNext");
+    return !is_of_main_thread(event.activity) || event.lane == main_;
   }
 
   void collect_sets() {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "unstarve/core/error.h"
 #include "unstarve/diagnose/traces/activity_names.h"
@@ -24,6 +26,7 @@ using NamesById = std::unordered_map<std::int64_t, std::string_view>;
 struct Stat {
   std::int64_t metadata = 0;
   double number = 0;
+  std::int64_t integer = 0;
   std::string_view text;
 };
 
@@ -105,6 +108,7 @@ class XSpaceReader {
       ++planes;
       read_plane(field.bytes);
     }
+    add_graph_waits();
     return planes;
   }
 
@@ -114,6 +118,20 @@ class XSpaceReader {
     int device = 0;
     NamesById event_names, stat_names;
   };
+
+  // A wait for the input within a graph, by a thread of TensorFlow.
+  struct GraphWait {
+    TraceEvent event;
+    std::int64_t run = 0;
+  };
+
+  // The thread that runs the graph waits, whichever thread gets the input for it.
+  void add_graph_waits() {
+    for (GraphWait& wait : graph_waits_) {
+      if (const auto lane = graph_lanes_.find(wait.run); lane != graph_lanes_.end()) wait.event.lane = lane->second;
+      events_.add(wait.event);
+    }
+  }
 
   void read_plane(Bytes bytes) {
     Plane plane;
@@ -165,7 +183,10 @@ class XSpaceReader {
         case 1: stat.metadata = static_cast<std::int64_t>(field.varint); break;
         case 2: stat.number = std::bit_cast<double>(field.varint); break;
         case 3:
-        case 4: stat.number = static_cast<double>(static_cast<std::int64_t>(field.varint)); break;
+        case 4:
+          stat.integer = static_cast<std::int64_t>(field.varint);
+          stat.number = static_cast<double>(stat.integer);
+          break;
         case 5:
           if (field.type == kBytes) stat.text = as_text(field.bytes);
           break;
@@ -208,7 +229,7 @@ class XSpaceReader {
   }
 
   void read_event(Bytes bytes, const Plane& plane, std::int64_t line_begin_ns, std::uint32_t lane) {
-    std::int64_t metadata = 0, offset_ps = 0, duration_ps = 0;
+    std::int64_t metadata = 0, offset_ps = 0, duration_ps = 0, run = 0;
     bool is_step = false;
     std::string_view copy_details;
     WireReader reader(bytes, origin_);
@@ -220,6 +241,7 @@ class XSpaceReader {
       const Stat stat = stat_of(field.bytes, plane);
       const std::string_view name = name_in(plane.stat_names, stat.metadata);
       if (name == "step_num") is_step = true;
+      if (name == "id") run = stat.integer;
       if (name == "memcpy_details") copy_details = stat.text;
     }
     TraceEvent event;
@@ -229,12 +251,19 @@ class XSpaceReader {
     event.device = static_cast<std::uint8_t>(plane.device);
     const std::string_view name = name_in(plane.event_names, metadata);
     if (plane.kind == PlaneKind::kHost) {
-      if (name.starts_with("IteratorGetNext")) events_.framework = Framework::kTensorFlow;
+      const bool is_wait = name.starts_with("IteratorGetNext");
+      if (is_wait) events_.framework = Framework::kTensorFlow;
+      if (run != 0 && (name.starts_with("FunctionRun") || name.starts_with("SessionRun"))) graph_lanes_[run] = lane;
       if (name.starts_with("PjitFunction") && events_.framework == Framework::kUnknown)
         events_.framework = Framework::kJax;
       const std::optional<TraceActivity> activity = is_step ? TraceActivity::kStep : host_activity(name);
       if (!activity) return;
       event.activity = *activity;
+      if (run != 0 && is_wait) {
+        event.name = events_.name_id(name);
+        graph_waits_.push_back({event, run});
+        return;
+      }
     } else if (name.starts_with("Memcpy") || !copy_details.empty()) {
       event.activity = TraceActivity::kCopy;
       read_copy(name, copy_details, event);
@@ -265,6 +294,8 @@ class XSpaceReader {
   Bytes file_;
   WireOrigin origin_;
   TraceEvents& events_;
+  std::map<std::int64_t, std::uint32_t> graph_lanes_;  // of the threads that run graphs, by the id of the run
+  std::vector<GraphWait> graph_waits_;
 };
 
 }  // namespace

@@ -13,6 +13,9 @@
 //   /device:GPU:n   "Stream #..."; others are derived   kernels, collectives, copies, memsets
 //   /device:TPU:n   "XLA Ops"                           kernels, collectives
 //
+// A graph of TensorFlow gets its input in threads of TensorFlow. These waits become events of the thread that runs the
+// graph: it waits meanwhile. The stat "id" of FunctionRun and IteratorGetNext connects them.
+//
 // Threads: one. Failure: Error(kInput) with the offset for damage or truncation; for a file without planes.
 // Cost:    two passes over the bytes; memory for names and events.
 

@@ -88,6 +88,27 @@ TEST_CASE("an XSpace of host and GPU") {
   CHECK(use.parts[static_cast<std::size_t>(StepActivity::kCopy)] == Approx(0.005));
 }
 
+TEST_CASE("a graph waits for its input in another thread, and a thread that prefetches does not count") {
+  const auto run = [](std::int64_t id) { return bytes(4, number(1, 2) + number(4, id)); };  // the stat id
+  std::string main = number(1, 77), input = number(1, 78), prefetching = number(1, 79);
+  for (int step = 0; step < 6; ++step) {
+    const std::int64_t at = 10 * kMsInPs * step;
+    main += event(1, at, 10 * kMsInPs, bytes(4, number(1, 1) + number(4, step)));
+    main += event(2, at, kMsInPs, run(-100 - step));
+    input += event(3, at + kMsInPs, 4 * kMsInPs, run(-100 - step));
+    input += event(3, at + 5 * kMsInPs, 3 * kMsInPs, run(-200 - step));  // of the graph that prefetches
+    prefetching += event(2, at + 5 * kMsInPs, kMsInPs, run(-200 - step));
+    prefetching += event(3, at + 8 * kMsInPs, kMsInPs);  // without a graph
+  }
+  TraceEvents events = read_space(
+      bytes(1, bytes(2, "/host:CPU") + bytes(3, main) + bytes(3, input) + bytes(3, prefetching) +
+                   metadata(4, 1, "train") + metadata(4, 2, "FunctionRun") +
+                   metadata(4, 3, "IteratorGetNextOp::DoCompute") + metadata(5, 1, "step_num") + metadata(5, 2, "id")));
+  const TraceUse use = reduce_trace(events);
+  CHECK(use.steps.size() == 5);
+  CHECK(use.idle.loader_s == Approx(0.02));
+}
+
 TEST_CASE("products that XLA generates do not show whether they use tensor cores") {
   const std::string stream =
       number(1, 13) + bytes(2, "Stream #13(Compute)") + event(1, 0, 8 * kMsInPs) + event(2, 8 * kMsInPs, kMsInPs);
