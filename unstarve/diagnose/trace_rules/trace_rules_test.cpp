@@ -187,6 +187,16 @@ TEST_CASE("tensor cores") {
   CHECK(findings_of(profile)[0].gain.low == Approx(1 / 0.75));
   CHECK(findings_of(profile)[0].gain.high == Approx(2));
   CHECK_THAT(findings_of(profile)[0].change, Contains("bfloat16"));
+  CHECK_THAT(findings_of(profile)[0].title, StartsWith("matrix products"));
+  CHECK_THAT(findings_of(profile)[0].evidence, !Contains("XLA"));
+  profile.trace->kernels = {{"gemm_fusion_dot_13", 10, 0.8}, {"fusion_2", 10, 0.1}, {"triton_gemm_1", 10, 0.4}};
+  CHECK(findings_of(profile)[0].lost == Approx(0.25));
+  CHECK_THAT(findings_of(profile)[0].title, StartsWith("some matrix products"));
+  CHECK_THAT(findings_of(profile)[0].evidence, Contains("XLA generates take a further 60 %"));
+  profile.trace->devices[0].matrix_s = 0;  // only products of unknown kind
+  CHECK(found(profile) == Names{});
+  profile.trace->devices[0].matrix_s = 1;
+  profile.trace->kernels.clear();
   profile.trace->devices[0].compute_capability = 7;
   CHECK_THAT(findings_of(profile)[0].change, Contains("float16") && !Contains("bfloat16"));
   profile.trace->devices[0].compute_capability = 6.1;  // has none

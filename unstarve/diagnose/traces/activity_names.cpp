@@ -107,8 +107,9 @@ KernelTraits kernel_traits(std::string_view name) {
   const std::string text = lower(name);
   KernelTraits traits;
   traits.collective = contains_any(text, kCollectives);
-  traits.matrix = !traits.collective && contains_any(text, kMatrix) && !contains_any(text, kNotMatrix) &&
-                  !begins_with_any(text, kUnknownMatrix);
+  const bool product = !traits.collective && contains_any(text, kMatrix) && !contains_any(text, kNotMatrix);
+  traits.unclear = product && begins_with_any(text, kUnknownMatrix);
+  traits.matrix = product && !traits.unclear;
   traits.tensor_core = traits.matrix && contains_any(text, kTensorCores);
   return traits;
 }

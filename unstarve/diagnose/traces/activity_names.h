@@ -16,6 +16,7 @@ struct KernelTraits {
   bool collective = false;   // of NCCL, RCCL, or a collective of XLA
   bool matrix = false;       // matrix product or convolution
   bool tensor_core = false;  // one that uses tensor cores
+  bool unclear = false;      // a matrix product whose name does not show that; `matrix` is false
 };
 [[nodiscard]] KernelTraits kernel_traits(std::string_view name);
 
