@@ -12,7 +12,7 @@ namespace {
 
 using namespace unstarve;
 
-// Checks that every byte belongs to one record or damaged range, in order.
+// Checks that every byte belongs to one record, damaged range or record of InsightFace without an image, in order.
 class CheckingSink final : public RecordSink {
  public:
   explicit CheckingSink(std::span<const std::uint8_t> file) : file_(file) {}
@@ -25,12 +25,30 @@ class CheckingSink final : public RecordSink {
     if (image.bytes.size() != record.encoded.size()) __builtin_trap();
   }
   void add_damaged(std::uint64_t offset, std::uint64_t length, std::string_view) override { take(offset, length); }
-  void finish() const {
+  void finish() {
+    skip_ranges(file_.size());
     if (end_ != file_.size()) __builtin_trap();
   }
 
  private:
+  void skip_ranges(std::uint64_t to) {
+    std::vector<std::uint8_t> buffer(file_.size());
+    while (end_ < to) {
+      std::uint64_t end = end_;  // of the record, which may be in parts
+      RecordioHead head;
+      do {
+        if (file_.size() - end < kRecordioHeadBytes) __builtin_trap();
+        head = parse_recordio_head(file_.subspan(end));
+        end += head.stored_bytes();
+        if (end > to) __builtin_trap();
+      } while (!head.ends());
+      if (!is_insightface_range(join_recordio(file_.subspan(end_, end - end_), buffer.data()))) __builtin_trap();
+      end_ = end;
+    }
+  }
+
   void take(std::uint64_t offset, std::uint64_t length) {
+    skip_ranges(offset);
     if (offset != end_ || length == 0 || length > file_.size() - offset) __builtin_trap();
     end_ = offset + length;
   }

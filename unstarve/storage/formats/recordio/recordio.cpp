@@ -4,9 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "unstarve/core/error.h"
+#include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/bytes/text.h"
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/formats/recordio/recordio_parts.h"
 #include "unstarve/storage/index/record_files.h"
 #include "unstarve/storage/source/first_bytes.h"
@@ -49,12 +50,16 @@ class RecordioScan {
   RecordSink& sink_;
   bool labelled_;
   std::uint64_t offset_ = 0;  // of the current record
+  std::uint64_t ranges_ = 0;  // records of InsightFace without an image
   std::vector<std::uint8_t> parts_;
 };
 
 void RecordioScan::run() {
   while (step()) {
   }
+  if (ranges_ == 0) return;
+  emit_notice(fmt::format("open recordio: left out {} records without an image, with the ranges of ids of InsightFace",
+                          ranges_));
 }
 
 // Reads one record or one damaged range; returns false at the end.
@@ -120,7 +125,12 @@ void RecordioScan::add(std::uint64_t end, std::span<const std::uint8_t> stored) 
   const std::uint64_t begin = std::exchange(offset_, end);
   try {
     std::vector<std::uint8_t> buffer(is_recordio_in_parts(stored) ? stored.size() : 0);
-    const RecordioImage image = parse_recordio_image(join_recordio(stored, buffer.data()), labelled_);
+    const std::span<const std::uint8_t> record = join_recordio(stored, buffer.data());
+    if (is_insightface_range(record)) {
+      ++ranges_;
+      return;
+    }
+    const RecordioImage image = parse_recordio_image(record, labelled_);
     sink_.add({.offset = begin,
                .length = end - begin,
                .label = image.label,
@@ -150,7 +160,7 @@ class Recordio final : public RecordFormat {
   explicit Recordio(bool labelled) : labelled_(labelled) {}
 
   [[nodiscard]] std::string name() const override { return "recordio"; }
-  [[nodiscard]] int scan_version() const override { return 2; }
+  [[nodiscard]] int scan_version() const override { return 3; }
   [[nodiscard]] std::string variant() const override { return labelled_ ? "" : "label=none"; }
   void scan(ForwardBytes& bytes, RecordSink& sink) const override { RecordioScan(bytes, sink, labelled_).run(); }
 

@@ -65,6 +65,12 @@ std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored
   }
 }
 
+bool is_insightface_range(std::span<const std::uint8_t> record) noexcept {
+  constexpr std::uint32_t kLabels = 2;
+  return record.size() == kImageHeadBytes + std::size_t{kLabels} * 4 &&
+         load_little<std::uint32_t>(record.data()) == kLabels;
+}
+
 RecordioImage parse_recordio_image(std::span<const std::uint8_t> record, bool labelled) {
   if (record.size() < kImageHeadBytes) {
     throw input_error("a record of {} bytes; expected an image header of {} bytes and an image", record.size(),

@@ -14,6 +14,8 @@
 //
 //   | flag u32 | label f32 | id u64 | id2 u64 | flag > 0: flag labels f32 | encoded image |
 //
+// Records of InsightFace with two labels and no image are left out of a shard: they hold ranges of ids.
+//
 // Label:     `label`, or the only one of the labels if flag > 0. Floats and several labels are not classes: such an
 //            image has no label.
 // Threads:   pure functions. Failure: Error(kInput) without file and offset (the caller adds them).
@@ -58,6 +60,9 @@ struct RecordioHead {
 // The data of the stored record: a view of `stored` if there is one part, otherwise the parts joined in `buffer`, which
 // has stored.size() bytes and may be `stored` itself.
 [[nodiscard]] std::span<const std::uint8_t> join_recordio(std::span<const std::uint8_t> stored, std::uint8_t* buffer);
+
+// Whether `record` has two labels and no image, as InsightFace writes the ranges of ids of a person.
+[[nodiscard]] bool is_insightface_range(std::span<const std::uint8_t> record) noexcept;
 
 struct RecordioImage {
   std::optional<std::int64_t> label;

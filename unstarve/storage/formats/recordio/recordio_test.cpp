@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
+#include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/open.h"
 #include "unstarve/storage/testing/byte_text.h"
 #include "unstarve/storage/testing/conformance.h"
@@ -65,6 +66,19 @@ TEST_CASE("labels that are no classes do not matter if labels are declined") {
     CHECK(text_of(record.values[0].bytes) == (id == 0 ? "a" : "b"));
     CHECK(record.values.size() == 1);
   }
+}
+
+TEST_CASE("the records of InsightFace without an image are left out with a notice") {
+  const TemporaryFolder folder;
+  const std::string range = recordio_record(recordio_image({4, 9}, ""));
+  folder.write("x.rec", range + recordio_record(recordio_image({3}, "a")) + range);
+  std::string notices;
+  set_notice_sink([&](const std::string& text) { notices += text + "\n"; });
+  const auto data = open_rec(folder.str("x.rec"));
+  set_notice_sink({});
+  REQUIRE(data->size() == 1);
+  CHECK(data->known_label(0) == 3);
+  CHECK(notices == "open recordio: left out 2 records without an image, with the ranges of ids of InsightFace\n");
 }
 
 TEST_CASE("files written by mxnet are read, with and without .idx, in one part and in several") {
