@@ -171,6 +171,21 @@ TEST_CASE("unreadable folders are reported") {
   std::filesystem::permissions(folder.path() / "set/a", std::filesystem::perms::owner_all);
 }
 
+TEST_CASE("shards one level deeper are opened by their split, or their folder is named") {
+  const TemporaryFolder folder;
+  testing::TarText tar;
+  tar.file("0.jpg", "x").file("0.cls", "1");
+  for (const char* const name : {"set/train/0.tar", "set/val/0.tar", "other/data/train-0.tar"})
+    folder.write(name, tar.end());
+  check_rejected(folder.str("set"), ErrorKind::kInput,
+                 "the subfolders are splits (train, val); expected classes. Choose a split, for example "
+                 "split=\"train\" (--split train)");
+  const auto data = open_dataset(folder.str("set") + "/#label=cls", "val");
+  CHECK(data->format() == "webdataset");
+  CHECK(data->location(0) == folder.str("set/val/0.tar") + " 0 record 0 at offset 0");
+  check_rejected(folder.str("other"), ErrorKind::kInput, "If these are data, open " + folder.str("other/data") + ".");
+}
+
 TEST_CASE("names of folders may have a '#'") {
   const TemporaryFolder folder;
   testing::TarText tar;

@@ -36,14 +36,14 @@ ImageFolder::ImageFolder(std::string root, const ListingOptions& options)
       fields_{{"image", FieldKind::kEncodedImage}, {"label", FieldKind::kLabel}} {
   if (names_.files() == 0) {
     const FolderListing top = list_folder(root_);
-    const std::string first = top.folders.empty() ? ""
-                                                  : fmt::format("; {} has {}", top.folders[0],
-                                                                describe(list_folder(root_ + "/" + top.folders[0])));
+    const FolderListing inside = top.folders.empty() ? FolderListing() : list_folder(root_ + "/" + top.folders[0]);
+    const std::string first = top.folders.empty() ? "" : fmt::format("; {} has {}", top.folders[0], describe(inside));
+    const std::string open =
+        inside.files.empty() ? "" : fmt::format(". If these are data, open {}/{}.", root_, top.folders[0]);
     throw input_error(
         "open image folder {}: no image in the class folders; found {}{}; expected files *.jpg, *.jpeg, *.png or "
-        "*.webp "
-        "in one folder per class",
-        root_, describe(top), first);
+        "*.webp in one folder per class{}",
+        root_, describe(top), first, open);
   }
   for (std::uint64_t number = 0; number < names_.classes(); ++number) {
     classes_.emplace_back(names_.class_name(number));
