@@ -293,7 +293,6 @@ class SampleScan {
         sample_.image_rank == kUnranked ? sample_.end - begin : kTarBlockBytes + sample_.image_bytes;
     const std::string problem = problem_of_sample();
     if (!problem.empty()) return sink_.add_damaged(begin, length, "sample '" + sample_.key + "': " + problem);
-    report_several_images();
     if (!sample_.labelled()) unlabelled_ = true;
     std::string none;
     if (!sample_.labelled() && options_.label != "none")
@@ -306,6 +305,7 @@ class SampleScan {
                .encoded = sample_.image_front,
                .no_label = none,
                .label_text = sample_.label.text});
+    report_several_images();  // last: the sink may end the scan
   }
 
   [[nodiscard]] std::string problem_of_sample() const {
