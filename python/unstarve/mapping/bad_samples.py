@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from unstarve.errors import InputError
+from unstarve.errors import InputError, IoError
 from unstarve.loaders.engine import BadSample
 from unstarve.workers.map_job import BadRecord, MappedBatch
 
@@ -31,8 +31,13 @@ class BadSamples:
         self._omitted = 0  # consecutive batches without good samples
 
     def add(self, batch: MappedBatch, tried: int) -> None:
-        """Adds those of a batch; `tried`: samples of the run so far. Raises InputError if there are too many."""
+        """Adds those of a batch; `tried`: samples of the run so far.
+
+        Raises InputError if there are too many, IoError if the storage failed, which is not the fault of a sample.
+        """
         for bad in batch.bad:
+            if isinstance(bad.error, IoError):
+                raise bad.error
             self._found.setdefault(bad.id, bad)
             if len(self._found) > self._limit:
                 samples = "sample" if len(self._found) == 1 else "samples"

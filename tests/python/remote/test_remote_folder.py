@@ -78,12 +78,12 @@ def test_an_image_costs_one_request(unstarve, swift):
     assert len(heads) - len(lists) == report["samples"]
 
 
-def test_an_object_that_is_replaced_after_the_list_is_an_error(unstarve, swift):
+def test_an_object_that_is_replaced_after_the_list_ends_inspect_and_is_not_quarantined(unstarve, swift, tmp_path):
     with FaultProxy(port_of(swift.endpoint), {4: {"replace": {"etag": '"another"'}}}) as proxy:
-        report = json.loads(unstarve("inspect", "s3://data/photos/", "--json", "--threads", 1,
-                              AWS_ENDPOINT_URL=proxy.url))
-    assert len(report["corrupt"]) == 1
-    assert "changed" in report["corrupt"][0]["reason"]
+        message = unstarve("inspect", "s3://data/photos/", "--threads", 1, "--quarantine", tmp_path / "bad.jsonl",
+                           AWS_ENDPOINT_URL=proxy.url, code=3)
+    assert "the object was changed" in message
+    assert not (tmp_path / "bad.jsonl").exists()
 
 
 def test_an_unusable_decoder_is_reported(unstarve):

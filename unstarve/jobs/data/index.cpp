@@ -56,7 +56,7 @@ class Worker {
       try {
         built = index(id, chunk);
       } catch (const Error& error) {
-        if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo) throw;
+        if (error.kind() != ErrorKind::kInput) throw;
         if (chunk.corrupt++ == 0) chunk.first_corrupt = data_.location(id) + ": " + error.what();
       }
       if (built.empty()) continue;

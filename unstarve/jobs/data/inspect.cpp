@@ -45,9 +45,7 @@ class Examiner {
       data_.read(id, record_);
       examine_record(finding);
     } catch (const Error& error) {
-      // A record that is too large for memory counts as corrupt; other errors are not caused by the record.
-      if (error.kind() != ErrorKind::kInput && error.kind() != ErrorKind::kIo && error.kind() != ErrorKind::kMemory)
-        throw;
+      if (!is_damage(error)) throw;
       return error.what();
     }
     return std::nullopt;

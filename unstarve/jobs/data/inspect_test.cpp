@@ -47,6 +47,32 @@ InspectResult inspect(const std::string& path, int threads = 0, const Progress& 
   return inspect_dataset(*open_dataset(path), path, threads, progress);
 }
 
+// A dataset whose storage fails.
+class OutageData final : public Dataset {
+ public:
+  explicit OutageData(std::shared_ptr<const Dataset> data) : data_(std::move(data)) {}
+  std::string format() const override { return data_->format(); }
+  std::uint64_t size() const override { return data_->size(); }
+  const std::vector<Field>& fields() const override { return data_->fields(); }
+  const std::vector<std::string>& classes() const override { return data_->classes(); }
+  std::uint64_t stored_bytes() const override { return data_->stored_bytes(); }
+  RecordLocation record_location(std::uint64_t id) const override { return data_->record_location(id); }
+  void read(std::uint64_t id, RecordBuffer& record) const override {
+    if (id == size() - 1) throw Error(ErrorKind::kIo, "read " + location(id) + ": connection refused");
+    data_->read(id, record);
+  }
+
+ private:
+  std::shared_ptr<const Dataset> data_;
+};
+
+TEST_CASE("a failure of the storage ends inspect, because the record is not corrupt") {
+  TemporaryFolder folder;
+  fill_folder(folder);
+  const OutageData data(open_dataset(folder.str("set")));
+  CHECK_THROWS_WITH(inspect_dataset(data, folder.str("set"), 2), Catch::Contains("connection refused"));
+}
+
 TEST_CASE("inspect finds every unusable record, with location and reason") {
   TemporaryFolder folder;
   fill_folder(folder);

@@ -67,10 +67,6 @@ std::string source_of_keys(const std::string& source, const Dataset& data) {
   return name;
 }
 
-bool is_damage(const Error& error) {
-  return error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kIo || error.kind() == ErrorKind::kMemory;
-}
-
 std::string options_json(const PackOptions& options, const PackPlan& plan) {
   std::string split;
   for (const SplitShare& share : options.splits)

@@ -52,6 +52,27 @@ TEST_CASE("the skip policy shortens the batch and counts the sample") {
   CHECK(std::memcmp(some[0].pixels.data(), all[0].pixels.data() + sample, 7 * sample) == 0);
 }
 
+TEST_CASE("a failure of the storage ends the run under any policy, and its sample is not bad") {
+  class OutageSet final : public JpegSet {
+   public:
+    OutageSet() : JpegSet(40, {9}) {}
+    void read(std::uint64_t id, RecordBuffer& record) const override {
+      if (id >= 20) throw Error(ErrorKind::kIo, "read " + location(id) + ": connection refused");
+      JpegSet::read(id, record);
+    }
+  };
+  PipelineSpec spec = small_spec(8);
+  spec.order.shuffle = false;
+  spec.errors.policy = GENERATE(OnError::kSkip, OnError::kReplace);
+  const auto device = open_device("cpu");
+  Loader loader(spec, std::make_shared<OutageSet>(), *device, {{}, 1});
+  CHECK(loader.next());
+  CHECK(loader.next());
+  CHECK_THROWS_WITH(loader.next(), Catch::Contains("connection refused"));
+  REQUIRE(loader.bad_samples().size() == 1);
+  CHECK(loader.bad_samples()[0].id == 9);
+}
+
 TEST_CASE("the replace policy takes the next good sample, for any number of threads") {
   const auto dataset = std::make_shared<JpegSet>(40, std::set<std::uint64_t>{8, 9, 39});
   PipelineSpec spec = small_spec(8, 1, 0);

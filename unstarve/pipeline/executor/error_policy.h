@@ -7,9 +7,10 @@
 //            equally many in a training, and if the epoch has no other batch
 //   replace  the next good sample by id takes its position
 //
-// A sample is bad if reading, decoding or an operation throws, or the result has a wrong size; std::bad_alloc and
-// errors of steps of the whole batch fail the run. Damage of a JPEG counts only in the decoded region and above it.
-// Under any policy, more bad samples than errors.limit or a higher rate than errors.rate fail the run.
+// A sample is bad if reading, decoding or an operation throws, or the result has a wrong size; Error(kIo),
+// std::bad_alloc and errors of steps of the whole batch fail the run. Damage of a JPEG counts only in the decoded
+// region and above it. Under any policy, more bad samples than errors.limit or a higher rate than errors.rate fail the
+// run.
 //
 // Ownership: borrows its arguments. Threads: failure_of_empty(), leaves_out() and note_batch() are for the consumer's
 // thread, all others for any. Cost: a lock per bad sample.
@@ -52,7 +53,8 @@ class ErrorPolicy {
       try {
         return {sample.id, make(sample, attempts == 0)};
       } catch (const Error& error) {
-        if (spec_.policy == OnError::kFail) throw;
+        // Not the fault of the sample: during an outage, the rest of the epoch would be left out.
+        if (spec_.policy == OnError::kFail || error.kind() == ErrorKind::kIo) throw;
         note_bad(sample.id, epoch, error.what());
       }
       if (spec_.policy == OnError::kSkip) return {sample.id, 0, false};

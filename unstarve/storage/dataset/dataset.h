@@ -5,8 +5,8 @@
 // files, generated samples) or of the caller's RecordBuffer, valid until the next read into that buffer.
 //
 // Threads:   read() and all const functions may be called concurrently, each thread with its own RecordBuffer.
-// Failure:   Error(kIo) if bytes cannot be read, Error(kInput) if the record is damaged; the message names the file and
-//            the offset or member. Damage that only a decoder can find is not checked.
+// Failure:   Error(kInput) if the record is damaged or its file is missing, Error(kIo) if the storage fails; the
+//            message names the file and the offset or member. Damage that only a decoder can find is not checked.
 // Cost:      read() allocates only until the RecordBuffer has grown to the largest record.
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/error.h"
 #include "unstarve/core/image.h"
 #include "unstarve/core/memory/aligned.h"
 #include "unstarve/storage/dataset/record_location.h"
@@ -52,6 +53,13 @@ struct RecordBuffer {
 
 // Call after using the values. Throws Error(kIo) if a mapped file was truncated meanwhile (core/map_guard.h).
 void check_maps(const RecordBuffer& record);
+
+// Whether an error of reading or decoding a record was caused by this record, so that it may be left out. Error(kIo) is
+// not: the server, the network or the disk fails, or a file was changed, and other records would be lost as well.
+// A record that is too large for memory counts as damaged.
+[[nodiscard]] inline bool is_damage(const Error& error) noexcept {
+  return error.kind() == ErrorKind::kInput || error.kind() == ErrorKind::kMemory;
+}
 
 // A file of many records, and the id of its first record.
 struct DataFile {

@@ -102,9 +102,10 @@ class RemoteStore {
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
   // A listed object: no round trip if the list has its ETag.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const RemoteObject& listed) const;
-  // As open(url), but null if the object is missing or access is denied: servers deny access to missing objects if the
-  // client may not list the bucket.
-  [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
+  // As open(url), but null if the object is missing or, with kMissing, if access is denied: servers deny access to
+  // missing objects if the client may not list the bucket.
+  enum class IfDenied { kMissing, kError };
+  [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url, IfDenied = IfDenied::kMissing) const;
   // All objects of a bucket whose keys begin with the URL's key, in key order; 1000 (Azure: 5000) per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
   // One level of that list: 1000 objects and folders per round trip, however many objects the folders contain.
@@ -117,7 +118,8 @@ class RemoteStore {
 
  private:
   struct Parts;
-  [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, bool missing_is_null) const;
+  [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, bool missing_is_null,
+                                                              IfDenied denied) const;
   [[nodiscard]] RemoteLevel list_pages(const std::string& prefix_url, const char* delimiter) const;
   std::shared_ptr<Parts> parts_;
 };

@@ -178,8 +178,8 @@ Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged) {
   return {fetch.reply, fetch.body};
 }
 
-// Servers reply 401 or 403 for a missing object if the client may read but not list objects.
-bool means_missing(long status) { return status == 401 || status == 403 || status == 404 || status == 410; }
+bool means_missing(long status) { return status == 404 || status == 410; }
+bool means_denied(long status) { return status == 401 || status == 403; }
 
 // `client`: null for http(s).
 [[noreturn]] void reject(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
@@ -271,14 +271,15 @@ RemoteStore::RemoteStore(RemoteOptions options) {
 RemoteStore::~RemoteStore() = default;
 
 std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) const {
-  return open_object(text, /*missing_is_null=*/false);
+  return open_object(text, /*missing_is_null=*/false, IfDenied::kError);
 }
 
-std::shared_ptr<const ByteSource> RemoteStore::find(const std::string& text) const {
-  return open_object(text, /*missing_is_null=*/true);
+std::shared_ptr<const ByteSource> RemoteStore::find(const std::string& text, IfDenied denied) const {
+  return open_object(text, /*missing_is_null=*/true, denied);
 }
 
-std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& text, bool missing_is_null) const {
+std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& text, bool missing_is_null,
+                                                                  IfDenied denied) const {
   const RemoteUrl url = remote::parse_remote_url(text);
   const std::string name = url.display_name();
   if (url.is_bucket() && url.key.empty()) {
@@ -293,7 +294,9 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   }
   // An empty object has no first byte.
   if (answer.reply.status == 416) answer = probe(parts_->engine->get(), object, false);
-  if (missing_is_null && means_missing(answer.reply.status)) return nullptr;
+  const long status = answer.reply.status;
+  if (missing_is_null && (means_missing(status) || (denied == IfDenied::kMissing && means_denied(status))))
+    return nullptr;
   if (answer.reply.status != 200 && answer.reply.status != 206)
     reject("open " + name, answer.reply, answer.body, object.client);
   return parts_->source_of(std::move(object), pin_of(name, answer));

@@ -11,10 +11,21 @@
 #include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/io/batch_reader.h"
-#include "unstarve/storage/source/open_bytes.h"
+#include "unstarve/storage/remote/remote.h"
 
 namespace unstarve {
 namespace {
+
+// Of a path that does not lead to a readable file. Other errors are those of the file system.
+bool is_fault_of_path(int error) {
+  return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP || error == ENAMETOOLONG ||
+         error == ENXIO;
+}
+
+Error open_error(const std::string& location, int error) {
+  const Error failure = io_error("open", location, error);
+  return is_fault_of_path(error) ? Error(ErrorKind::kInput, failure.what()) : failure;
+}
 
 Error shrank(const std::string& location, std::size_t bytes, std::size_t now) {
   return Error(ErrorKind::kIo,
@@ -27,7 +38,7 @@ ImageFile open_image_file(const ImagePath& path) {
   const auto location = [&path] { return path.data->location(path.id); };
   // O_NONBLOCK: a file replaced by a pipe since the listing must not block the worker.
   FileDescriptor file(::openat(path.folder, path.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file.valid()) throw io_error("open", location(), errno);
+  if (!file.valid()) throw open_error(location(), errno);
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) throw io_error("stat", location(), errno);
   if (!S_ISREG(status.st_mode)) throw input_error("read {}: not a regular file", location());
@@ -50,7 +61,8 @@ std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedByte
 
 std::span<const std::uint8_t> read_remote_image(const std::string& url, const Dataset& data, std::uint64_t id,
                                                 AlignedBytes& storage) {
-  const auto file = open_bytes(url);
+  const auto file = RemoteStore::of_process().find(url, RemoteStore::IfDenied::kError);
+  if (file == nullptr) throw input_error("open {}: not found", data.location(id));
   if (file->size() == 0 || file->size() > kMaxImageBytes) {
     throw input_error("read {}: {} bytes; expected an image of 1 to {} bytes", data.location(id), file->size(),
                       kMaxImageBytes);

@@ -1,8 +1,8 @@
 #pragma once
 // Reads whole image files, one or several concurrently. Threads: free functions.
 //
-// Failure: Error(kIo); Error(kInput) for a file that is empty, larger than kMaxImageBytes or not regular. The message
-// contains data.location(id).
+// Failure: Error(kInput) for a file that is missing, empty, larger than kMaxImageBytes, not regular or may not be read;
+// Error(kIo) of the file system or the server. The message contains data.location(id).
 
 #include <cstdint>
 #include <span>

@@ -132,7 +132,7 @@ TEST_CASE("links are followed and loops end") {
         std::vector<std::string>{"a/broken.jpg", "a/link.jpg", "b/2.jpg", "b/deep/1.jpg"});
   CHECK(text_of(data, 1) == "two");
   CHECK(text_of(data, 3) == "one");
-  CHECK_THAT(error_message([&] { return text_of(data, 0); }, ErrorKind::kIo),
+  CHECK_THAT(error_message([&] { return text_of(data, 0); }, ErrorKind::kInput),
              Catch::Contains(folder.str("set/a/broken.jpg")));
 }
 

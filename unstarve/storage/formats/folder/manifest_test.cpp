@@ -294,7 +294,7 @@ TEST_CASE("manifests of a glob or a brace range are one dataset with common spli
     CHECK(record.values[1].integer == 1);
     CHECK(data->record_location(2).list == folder.str("b/list.csv"));
     CHECK(data->record_location(2).number == 0);
-    CHECK_THAT(testing::error_message([&] { data->read(3, record); }, ErrorKind::kIo),
+    CHECK_THAT(testing::error_message([&] { data->read(3, record); }, ErrorKind::kInput),
                Catch::Contains(folder.str("b/gone.jpg")));
   }
   CHECK(open_dataset(folder.str("*/list.csv"), "train")->size() == 2);
