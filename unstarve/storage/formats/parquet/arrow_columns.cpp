@@ -141,6 +141,8 @@ ParquetLeaf leaf_of(const parquet::ColumnDescriptor& column) {
     case parquet::Type::BYTE_ARRAY: leaf.type = LeafType::kBytes; break;
     default: break;
   }
+  const auto& annotation = column.logical_type();
+  leaf.text = annotation != nullptr && (annotation->is_string() || annotation->is_enum() || annotation->is_JSON());
   return leaf;
 }
 

@@ -55,6 +55,8 @@ ParquetLeaf leaf_of(const std::string& path, const arrow::DataType& type) {
     case arrow::Type::STRING_VIEW: leaf.type = LeafType::kBytes; break;
     default: leaf.type = arrow::is_integer(type.id()) || type.id() == arrow::Type::BOOL ? LeafType::kWhole : leaf.type;
   }
+  leaf.text = type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING ||
+              type.id() == arrow::Type::STRING_VIEW;
   return leaf;
 }
 

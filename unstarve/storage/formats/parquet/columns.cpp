@@ -5,6 +5,7 @@
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/json.h"
+#include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 namespace {
@@ -29,13 +30,17 @@ int leaf_at(std::span<const ParquetLeaf> leaves, const std::string& path) {
   return -1;
 }
 
-// The column of that name, or the field `bytes` of the struct of that name.
-int image_at(std::span<const ParquetLeaf> leaves, const std::string& name) {
-  const int plain = leaf_at(leaves, name);
-  return plain >= 0 ? plain : leaf_at(leaves, name + ".bytes");
+// The same, else a column whose name differs only in case: "Image" for "image".
+int leaf_like(std::span<const ParquetLeaf> leaves, const std::string& path) {
+  const int same = leaf_at(leaves, path);
+  if (same >= 0) return same;
+  for (std::size_t i = 0; i < leaves.size(); ++i) {
+    if (lower(leaves[i].path) == lower(path)) return static_cast<int>(i);
+  }
+  return -1;
 }
 
-bool is_image(const ParquetLeaf& leaf) { return leaf.type == LeafType::kBytes && !leaf.repeated; }
+bool is_image(const ParquetLeaf& leaf) { return leaf.type == LeafType::kBytes && !leaf.repeated && !leaf.encoded; }
 bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther && !leaf.repeated; }
 
 [[noreturn]] void reject_name(std::span<const ParquetLeaf> leaves, const std::string& name, const char* what,
@@ -49,15 +54,23 @@ bool is_label(const ParquetLeaf& leaf) { return leaf.type != LeafType::kOther &&
 int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures& features,
                  const std::string& requested) {
   if (!requested.empty()) {
-    const int at = image_at(leaves, requested);
+    const int plain = leaf_at(leaves, requested);
+    const int at = plain >= 0 ? plain : leaf_at(leaves, requested + ".bytes");
     if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) reject_name(leaves, requested, "image", "binary");
     return at;
   }
   std::vector<std::string> names(kImageColumns.begin(), kImageColumns.end());
   names.insert(names.end(), features.images.begin(), features.images.end());
-  for (const std::string& name : names) {
-    const int at = image_at(leaves, name);
-    if (at >= 0 && is_image(leaves[static_cast<std::size_t>(at)])) return at;
+  // A column of text, which may contain paths, only if there is no other.
+  for (const bool text : {false, true}) {
+    for (const std::string& name : names) {
+      for (const std::string& path : {name, name + ".bytes"}) {
+        const int at = leaf_like(leaves, path);
+        if (at < 0) continue;
+        const ParquetLeaf& leaf = leaves[static_cast<std::size_t>(at)];
+        if (is_image(leaf) && leaf.text == text) return at;
+      }
+    }
   }
   throw input_error(
       "no column of encoded images (binary; named image, img, jpg, jpeg, png, webp or picture); available: {}. Choose "
@@ -77,7 +90,7 @@ int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
   std::vector<std::string> names(kLabelColumns.begin(), kLabelColumns.end());
   for (const auto& [name, classes] : features.class_labels) names.push_back(name);
   for (const std::string& name : names) {
-    const int at = leaf_at(leaves, name);
+    const int at = leaf_like(leaves, name);
     if (at >= 0) return is_label(leaves[static_cast<std::size_t>(at)]) ? at : -1;
   }
   return -1;

@@ -13,7 +13,7 @@
 
 namespace unstarve {
 
-enum class LeafType { kWhole, kBytes, kOther };  // kWhole: booleans, 32 and 64 bit integers
+enum class LeafType { kWhole, kBytes, kOther };  // kWhole: booleans and integers
 
 // A leaf column of the schema.
 struct ParquetLeaf {
@@ -21,6 +21,8 @@ struct ParquetLeaf {
   LeafType type = LeafType::kOther;
   bool repeated = false;  // a list, or inside of one
   std::string type_name;  // for messages
+  bool text = false;      // annotated as text: a path rather than an image
+  bool encoded = false;   // indices into a dictionary: a label, not an image
 };
 
 // {"info": {"features": {NAME: {"_type": "Image"}, NAME: {"_type": "ClassLabel", "names": [...]}}}}, the value of the

@@ -37,6 +37,37 @@ TEST_CASE("names are tried in a fixed order; string labels are names") {
   CHECK(chosen.labels == ParquetLabels::kNames);
 }
 
+TEST_CASE("an image column of text is chosen only if there is no other, because it may contain paths") {
+  ParquetLeaf text = leaf("image", LeafType::kBytes);
+  text.text = true;
+  const ParquetLeaf jpg = leaf("jpg", LeafType::kBytes);
+  CHECK(choose_columns(std::vector<ParquetLeaf>{text, jpg}, {}, "", "").image == 1);
+  CHECK(choose_columns(std::vector<ParquetLeaf>{text, jpg}, {}, "image", "").image == 0);
+  CHECK(choose_columns(std::vector<ParquetLeaf>{text, kLabel}, {}, "", "").image == 0);
+  CHECK(choose_columns(std::vector<ParquetLeaf>{text, leaf("scan.bytes", LeafType::kBytes)}, {{"scan"}, {}}, "", "")
+            .image == 1);
+}
+
+TEST_CASE("default names are compared without case, but an equal name is preferred") {
+  const std::vector<ParquetLeaf> capitals{leaf("Label", LeafType::kWhole), leaf("Image", LeafType::kBytes)};
+  CHECK(choose_columns(capitals, {}, "", "").image == 1);
+  CHECK(choose_columns(capitals, {}, "", "").label == 0);
+  const std::vector<ParquetLeaf> both{leaf("IMAGE.Bytes", LeafType::kBytes), leaf("LABEL", LeafType::kWhole),
+                                      leaf("label", LeafType::kWhole)};
+  CHECK(choose_columns(both, {}, "", "").image == 0);
+  CHECK(choose_columns(both, {}, "", "").label == 2);
+}
+
+TEST_CASE("a dictionary-encoded column is a label, not an image") {
+  ParquetLeaf image = leaf("image", LeafType::kBytes), label = leaf("label", LeafType::kBytes);
+  image.encoded = label.encoded = true;
+  const ChosenColumns chosen =
+      choose_columns(std::vector<ParquetLeaf>{image, label, leaf("jpg", LeafType::kBytes)}, {}, "", "");
+  CHECK(chosen.image == 2);
+  CHECK(chosen.label == 1);
+  CHECK(chosen.labels == ParquetLabels::kNames);
+}
+
 TEST_CASE("a requested column is preferred and may be a struct") {
   const std::vector<ParquetLeaf> leaves{kStruct, kLabel, leaf("photo.bytes", LeafType::kBytes),
                                         leaf("kind", LeafType::kWhole)};
