@@ -85,7 +85,7 @@ void read_dictionary_images(parquet::ByteArrayReader& reader, std::uint64_t rows
 template <class Type>
 void read_numbers(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group) {
   for_each_row<Type>(column, rows, [&](std::uint64_t, const typename Type::c_type* value) {
-    group.labels.push_back(value == nullptr ? -1 : static_cast<std::int64_t>(*value));
+    group.labels.push_back(value == nullptr ? kNullLabel : static_cast<std::int64_t>(*value));
   });
 }
 

@@ -51,7 +51,8 @@ class ImageStore {
 // exposes that encoding, each entry is stored once.
 void read_images(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group, ImageStore& store);
 
-// Appends one number per row, or one name if the column holds strings; -1 or "" if the row has none.
+// Appends one number per row, or one name if the column holds strings; kNullLabel or "" if the row
+// has none.
 void read_labels(parquet::ColumnReader& column, std::uint64_t rows, RowGroup& group);
 
 }  // namespace unstarve

@@ -84,7 +84,7 @@ template <class Array>
 void read_numbers_of(const arrow::Array& values, RowGroup& group) {
   const auto& array = static_cast<const Array&>(values);
   for (std::int64_t i = 0; i < array.length(); ++i)
-    group.labels.push_back(array.IsNull(i) ? -1 : static_cast<std::int64_t>(array.Value(i)));
+    group.labels.push_back(array.IsNull(i) ? kNullLabel : static_cast<std::int64_t>(array.Value(i)));
 }
 
 void read_labels_of(const arrow::Array& values, RowGroup& group) {

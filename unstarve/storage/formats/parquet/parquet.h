@@ -5,12 +5,15 @@
 //          ───────────── decoded as a whole ─────────────▶ RowGroup ─▶ cache ─▶ read(id)
 //
 // Columns:   only two are read. Image: the option `image`, else the first of image, img, jpg, jpeg, png, webp, picture,
-//            else the first Image of the `huggingface` metadata; binary, or a struct with a field `bytes`. Label: the
-//            option `label`, else label, labels, fine_label, cls, class, target, else the first ClassLabel of the
-//            metadata; integers, or strings that are class names. -1 and null: no label. `none`: read no labels.
-//            Floats, lists, and strings that are floats or lists are not classes: the records then have no labels.
+//            else the first Image of the `huggingface` metadata; binary, or a struct with a field `bytes`; a column
+//            annotated as text only if there is no other. Label: the option `label`, else label, labels, fine_label,
+//            cls, class, target, else the first ClassLabel of the metadata; integers, or strings that are class names;
+//            dictionary-encoded ones of Arrow IPC too. These names are compared without case. -1 and null: no label.
+//            `none`: read no labels. Floats, lists, strings that are floats or lists, and columns of -1 and null only
+//            are not classes: the records then have no labels.
 // Classes:   named by the ClassLabel; string labels are numbered in sorted order over all shards. Opening reads the
-//            label column of every row group if it holds strings or has neither names nor statistics.
+//            label column of every row group if it holds strings or has neither names nor statistics; with names only,
+//            up to the first class number.
 // Checked:   magic at both ends, footer length, every chunk within its file, row counts, page checksums where present.
 //            A damaged page makes its row group unreadable: an Error(kInput) with file and row group.
 // Cost:      a row group is decoded as a whole. Images of a local file that are neither compressed nor

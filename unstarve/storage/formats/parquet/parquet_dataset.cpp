@@ -124,7 +124,11 @@ void ParquetDataset::number_classes(int threads) {
   missing_labels_ = files_.front()->columns().no_label;
   if (labels_ == ParquetLabels::kNone) return;
   if (labels_ == ParquetLabels::kNumbers) take_class_names();
-  if (classes_.empty()) read_label_columns(threads);
+  if (classes_.empty()) {
+    read_label_columns(threads);
+  } else if (!has_class_number()) {
+    classes_.clear();  // as published test sets, whose labels are all -1
+  }
   if (labels_ == ParquetLabels::kNames) report_text_labels(files_.front()->name(), format_, classes_, size());
   if (!classes_.empty()) return;
   labels_ = ParquetLabels::kNone;
@@ -144,6 +148,25 @@ void ParquetDataset::take_class_names() {
     named = file.get();
     classes_ = names;
   }
+}
+
+// Whether some label is 0 or more. Reads the label columns without statistics, up to the first such label.
+bool ParquetDataset::has_class_number() const {
+  const auto is_class = [](std::int64_t label) { return label >= 0; };
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (info_of(group).largest_label.value_or(-1) >= 0) return true;
+  }
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (info_of(group).largest_label) continue;
+    try {
+      const RowGroup rows = files_[groups_[group].file]->decode(groups_[group].number, /*with_images=*/false);
+      if (std::ranges::any_of(rows.labels, is_class)) return true;
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      return true;  // unknown; read() of its rows throws
+    }
+  }
+  return false;
 }
 
 // Numbers: the classes are 0 to the largest label, from the statistics if available. Strings: the sorted names.
@@ -220,7 +243,7 @@ std::shared_ptr<const RowGroup> ParquetDataset::decode(std::size_t group) const 
   for (const std::string& name : rows->label_names) {
     // A new name means that the file has changed since it was opened: such rows have no label.
     const auto known = number_of_class_.find(name);
-    rows->labels.push_back(known == number_of_class_.end() ? -1 : known->second);
+    rows->labels.push_back(known == number_of_class_.end() ? kNullLabel : known->second);
   }
   rows->label_names = {};
   return rows;
@@ -245,10 +268,11 @@ void ParquetDataset::fill(std::uint64_t id, std::size_t group, const RowGroup& r
   const std::int64_t label = rows.labels[row];
   if (label < 0 || label >= static_cast<std::int64_t>(classes_.size())) {
     throw input_error("read {}: {}", location(id),
-                      label == -1
+                      label == kNullLabel
                           ? "no label, although other rows have one. Use #label=none to read no labels, or skip bad "
                             "samples to leave such rows out"
-                          : fmt::format("label {}; expected 0 to {}", label, classes_.size() - 1));
+                          : fmt::format("label {}; expected 0 to {}{}", label, classes_.size() - 1,
+                                        label == -1 ? ". If -1 means no label, use #label=none" : ""));
   }
   record.values[1].integer = label;
 }

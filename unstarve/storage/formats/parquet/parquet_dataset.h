@@ -51,6 +51,7 @@ class ParquetDataset final : public Dataset {
   void number_classes(int threads);
   void take_class_names();
   void read_label_columns(int threads);
+  [[nodiscard]] bool has_class_number() const;
   [[nodiscard]] std::size_t group_of(std::uint64_t id) const noexcept { return part_of(begins_, id); }
   [[nodiscard]] const ParquetGroup& info_of(std::size_t group) const;
   [[nodiscard]] std::shared_ptr<const RowGroup> decode(std::size_t group) const;

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,9 @@ namespace unstarve {
 // Sixteen times the default of pyarrow; a group that declares more rows is damaged.
 inline constexpr std::uint64_t kMaxGroupRows = std::uint64_t{1} << 24;
 
+// The label of a row without a value.
+inline constexpr std::int64_t kNullLabel = std::numeric_limits<std::int64_t>::min();
+
 struct ParquetGroup {
   std::uint64_t rows = 0;
   std::uint64_t stored_bytes = 0;  // of the two columns
@@ -38,7 +42,7 @@ struct ParquetGroup {
 // One decoded row group. Owns its images, except views of the mapped file, whose map outlives it.
 struct RowGroup {
   std::vector<std::span<const std::uint8_t>> images;  // per row; data() is null if the row has none
-  std::vector<std::int64_t> labels;                   // per row; empty without a label column; -1: none
+  std::vector<std::int64_t> labels;                   // per row; empty without a label column; or kNullLabel
   std::vector<std::string> label_names;               // instead of `labels` until the names are numbered; "": none
   std::vector<AlignedBytes> blocks;
   std::uint64_t block_bytes = 0;  // total size of `blocks`
