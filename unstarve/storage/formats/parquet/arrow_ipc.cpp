@@ -4,16 +4,24 @@
 //   file:    | ARROW1 + 2 | the same | footer |                              the footer is not read
 //   message: | 0xffffffff | length of the metadata | metadata (flatbuffers) | body of the length in the metadata |
 //
-// Opening reads the metadata of every message. Only arrow_*.cpp include Arrow headers.
+// A dictionary-encoded label column (a category of pandas) has dictionary batches with its values before the record
+// batches, which contain indices into them; later dictionary batches replace or extend them.
+//
+// Opening reads the metadata of every message, and the dictionaries of the label column. Only arrow_*.cpp include Arrow
+// headers.
 #include <arrow/array.h>
+#include <arrow/io/memory.h>
 #include <arrow/ipc/dictionary.h>
 #include <arrow/ipc/message.h>
 #include <arrow/ipc/reader.h>
+#include <arrow/ipc/writer.h>
 #include <arrow/record_batch.h>
 #include <arrow/util/key_value_metadata.h>
 #include <parquet/exception.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
 #include "unstarve/core/format_error.h"
@@ -42,6 +50,10 @@ struct IpcLeaf {
     return child < 0 ? nullptr : static_cast<const arrow::StructArray&>(column).field(child);
   }
 };
+
+const arrow::DictionaryType& as_dictionary(const arrow::DataType& type) {
+  return static_cast<const arrow::DictionaryType&>(type);
+}
 
 ParquetLeaf leaf_of(const std::string& path, const arrow::DataType& type) {
   ParquetLeaf leaf{path, LeafType::kOther, type.id() == arrow::Type::LIST || type.id() == arrow::Type::LARGE_LIST,
@@ -107,6 +119,22 @@ void read_labels_of(const arrow::Array& values, RowGroup& group) {
   }
 }
 
+// Replaces the indices that read_labels_of() has added to `group` by the labels that they refer to.
+void look_up_labels(const RowGroup& values, RowGroup& group) {
+  const std::vector<std::int64_t> indices = std::exchange(group.labels, {});
+  const std::size_t count = values.labels.size() + values.label_names.size();  // one of them is empty
+  for (const std::int64_t index : indices) {
+    if (index != kNullLabel && (index < 0 || static_cast<std::uint64_t>(index) >= count))
+      throw input_error("a label refers to entry {} of its dictionary, which has {}", index, count);
+    const auto at = static_cast<std::size_t>(index);
+    if (!values.label_names.empty()) {
+      group.label_names.push_back(index == kNullLabel ? "" : values.label_names[at]);
+    } else {
+      group.labels.push_back(index == kNullLabel ? kNullLabel : values.labels[at]);
+    }
+  }
+}
+
 // The field `length` of the table RecordBatch (Message.fbs of Arrow), 0 if it is absent. Message::Open() has verified
 // the table: its offset to the vtable, which holds the offsets of the fields; `length` is the first.
 std::int64_t rows_of(const arrow::ipc::Message& message) {
@@ -118,6 +146,21 @@ std::int64_t rows_of(const arrow::ipc::Message& message) {
   const std::uint16_t offset = vtable_bytes > kField ? load_little<std::uint16_t>(vtable + kField) : 0;
   return offset == 0 ? 0 : load_little<std::int64_t>(table + offset);
 }
+
+// Gives messages to Arrow's reader of streams: a list of functions that make them, each called once.
+class MessageList final : public arrow::ipc::MessageReader {
+ public:
+  using Make = std::function<arrow::Result<std::unique_ptr<arrow::ipc::Message>>()>;
+  void add(Make make) { list_.push_back(std::move(make)); }
+  arrow::Result<std::unique_ptr<arrow::ipc::Message>> ReadNextMessage() override {
+    if (next_ == list_.size()) return std::unique_ptr<arrow::ipc::Message>();
+    return list_[next_++]();
+  }
+
+ private:
+  std::vector<Make> list_;
+  std::size_t next_ = 0;
+};
 
 class IpcFile final : public ParquetFile {
  public:
@@ -139,25 +182,32 @@ class IpcFile final : public ParquetFile {
   struct Batch {
     std::shared_ptr<arrow::Buffer> metadata;
     Chunk body;
+    std::size_t dictionaries = 0;  // messages of dictionaries before this batch
   };
 
   void list_messages();
   [[nodiscard]] std::shared_ptr<arrow::Buffer> metadata_at(std::uint64_t offset) const;
   void add(const arrow::ipc::Message& message, Batch batch);
   void choose(const std::string& image, const std::string& label);
+  void read_dictionaries();
+  [[nodiscard]] const RowGroup& label_values(const Batch& batch) const { return label_values_.at(batch.dictionaries); }
   void read_batch(std::size_t number, bool with_images, SourceFile& file, arrow::MemoryPool& pool,
                   RowGroup& group) const;
 
   CheckMap check_map_;
+  bool footer_ = false;  // a file, not a stream
   std::shared_ptr<arrow::Schema> schema_;
-  arrow::ipc::DictionaryMemo dictionaries_;  // stays empty: dictionary-encoded columns are not read
+  std::shared_ptr<arrow::Buffer> schema_message_;
+  arrow::ipc::DictionaryMemo no_dictionaries_;  // Arrow reads indices only: schema_ has the type of the indices
   IpcLeaf image_, label_;
-  std::vector<Batch> batches_;
+  std::vector<Batch> batches_, dictionaries_;
+  std::map<std::size_t, RowGroup> label_values_;  // by Batch::dictionaries; empty if the labels are not encoded
 };
 
 // Returns the metadata of the message at `offset`, null at the end of the stream.
 std::shared_ptr<arrow::Buffer> IpcFile::metadata_at(std::uint64_t offset) const {
   const std::uint64_t rest = source_->size() - offset;
+  if (rest == 0 && !footer_) return nullptr;  // a stream may end without an end marker
   if (rest < kPrefixBytes) {
     throw input_error("the stream has no end marker at offset {}: truncated, or still being written", offset);
   }
@@ -180,7 +230,8 @@ std::shared_ptr<arrow::Buffer> IpcFile::metadata_at(std::uint64_t offset) const 
 void IpcFile::list_messages() {
   std::vector<std::uint8_t> magic(std::min<std::size_t>(source_->size(), 6));
   source_->read(0, magic);
-  std::uint64_t offset = as_text(magic) == "ARROW1" ? kFileMagicBytes : 0;
+  footer_ = as_text(magic) == "ARROW1";
+  std::uint64_t offset = footer_ ? kFileMagicBytes : 0;
   while (const std::shared_ptr<arrow::Buffer> metadata = metadata_at(std::min(offset, source_->size()))) {
     PARQUET_ASSIGN_OR_THROW(const auto message, arrow::ipc::Message::Open(metadata, nullptr));
     const std::uint64_t begin = offset + kPrefixBytes + static_cast<std::uint64_t>(metadata->size());
@@ -193,11 +244,15 @@ void IpcFile::list_messages() {
     offset = begin + static_cast<std::uint64_t>(bytes);
   }
   if (schema_ == nullptr) throw input_error("the stream has no schema");
+  if (offset == source_->size())
+    note_ = fmt::format("{}: the stream has no end marker; it may have been cut after record batch {}", name(),
+                        groups_.size());
 }
 
 void IpcFile::add(const arrow::ipc::Message& message, Batch batch) {
   if (message.type() == arrow::ipc::MessageType::SCHEMA && schema_ == nullptr) {
     arrow::ipc::DictionaryMemo unused;
+    schema_message_ = batch.metadata;
     PARQUET_ASSIGN_OR_THROW(schema_, arrow::ipc::ReadSchema(message, &unused));
     if (!schema_->is_native_endian())
       throw input_error("the numbers have the byte order of another machine, which is not supported");
@@ -210,9 +265,12 @@ void IpcFile::add(const arrow::ipc::Message& message, Batch batch) {
     group.rows = static_cast<std::uint64_t>(rows);
     group.stored_bytes = batch.body.bytes;
     if (source_->mapped().empty()) group.decoded_bytes = batch.body.bytes;
+    batch.dictionaries = dictionaries_.size();
     groups_.push_back(group);
     batches_.push_back(std::move(batch));
-  } else if (message.type() != arrow::ipc::MessageType::DICTIONARY_BATCH) {
+  } else if (message.type() == arrow::ipc::MessageType::DICTIONARY_BATCH) {
+    dictionaries_.push_back(std::move(batch));
+  } else {
     throw input_error("an unexpected message of type {}", arrow::ipc::FormatMessageType(message.type()));
   }
 }
@@ -223,7 +281,9 @@ void IpcFile::choose(const std::string& image, const std::string& label) {
   for (int i = 0; i < schema_->num_fields(); ++i) {
     const arrow::Field& field = *schema_->field(i);
     if (field.type()->id() != arrow::Type::STRUCT) {
-      leaves.push_back(leaf_of(field.name(), *field.type()));
+      const bool encoded = field.type()->id() == arrow::Type::DICTIONARY;
+      leaves.push_back(leaf_of(field.name(), encoded ? *as_dictionary(*field.type()).value_type() : *field.type()));
+      leaves.back().encoded = encoded;
       fields.push_back({i, -1});
       continue;
     }
@@ -239,7 +299,61 @@ void IpcFile::choose(const std::string& image, const std::string& label) {
   if (index >= 0) features = parse_huggingface(pairs->value(index));
   columns_ = choose_columns(leaves, features, image, label);
   image_ = fields[static_cast<std::size_t>(columns_.image)];
-  if (columns_.label >= 0) label_ = fields[static_cast<std::size_t>(columns_.label)];
+  if (columns_.label < 0) return;
+  label_ = fields[static_cast<std::size_t>(columns_.label)];
+  if (leaves[static_cast<std::size_t>(columns_.label)].encoded) read_dictionaries();
+}
+
+// Reads the values of the label column that belong to each record batch. An empty record batch, made here, makes Arrow
+// decode the dictionaries before it.
+void IpcFile::read_dictionaries() {
+  SourceFile file(*source_);
+  std::uint64_t bytes = 0;
+  for (const Batch& dictionary : dictionaries_) bytes += dictionary.body.bytes;
+  PARQUET_ASSIGN_OR_THROW(const auto empty, arrow::RecordBatch::MakeEmpty(schema_));
+  PARQUET_ASSIGN_OR_THROW(const auto empty_message,
+                          arrow::ipc::SerializeRecordBatch(*empty, arrow::ipc::IpcWriteOptions::Defaults()));
+  const auto read = [&](arrow::MemoryPool& pool, RowGroup&) {
+    auto messages = std::make_unique<MessageList>();
+    messages->add([this] { return arrow::ipc::Message::Open(schema_message_, nullptr); });
+    std::size_t added = 0;
+    for (const Batch& batch : batches_) {
+      if (!label_values_.try_emplace(batch.dictionaries).second) continue;
+      for (; added < batch.dictionaries; ++added) {
+        messages->add(
+            [&file, &dictionary = dictionaries_[added]]() -> arrow::Result<std::unique_ptr<arrow::ipc::Message>> {
+              ARROW_ASSIGN_OR_RAISE(auto body, file.ReadAt(static_cast<std::int64_t>(dictionary.body.offset),
+                                                           static_cast<std::int64_t>(dictionary.body.bytes)));
+              return arrow::ipc::Message::Open(dictionary.metadata, std::move(body));
+            });
+      }
+      messages->add([&empty_message] {
+        arrow::io::BufferReader reader(empty_message);
+        return arrow::ipc::ReadMessage(&reader);
+      });
+    }
+    arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
+    options.memory_pool = &pool;
+    options.use_threads = false;
+    options.included_fields = {label_.field};
+    PARQUET_ASSIGN_OR_THROW(const auto reader, arrow::ipc::RecordBatchStreamReader::Open(std::move(messages), options));
+    for (auto& [number, values] : label_values_) {
+      std::shared_ptr<arrow::RecordBatch> batch;
+      PARQUET_THROW_NOT_OK(reader->ReadNext(&batch));
+      if (batch == nullptr) throw input_error("a dictionary of the label column is missing");
+      const auto& column = static_cast<const arrow::DictionaryArray&>(*batch->column(0));
+      PARQUET_THROW_NOT_OK(column.dictionary()->ValidateFull());
+      read_labels_of(*column.dictionary(), values);
+    }
+  };
+  (void)decode_group("the dictionary of the labels: ", file, bytes, read, [&] {
+    const std::span<const std::uint8_t> mapped = source_->mapped();
+    for (const Batch& dictionary : dictionaries_)
+      if (!mapped.empty()) check_map_(mapped.data() + dictionary.body.offset, dictionary.body.bytes);
+  });
+  const std::shared_ptr<arrow::Field>& field = schema_->field(label_.field);
+  PARQUET_ASSIGN_OR_THROW(schema_,
+                          schema_->SetField(label_.field, field->WithType(as_dictionary(*field->type()).index_type())));
 }
 
 RowGroup IpcFile::decode(std::size_t number, bool with_images) const {
@@ -268,7 +382,7 @@ void IpcFile::read_batch(std::size_t number, bool with_images, SourceFile& file,
   if (options.included_fields.empty()) return;
   PARQUET_ASSIGN_OR_THROW(
       const std::shared_ptr<arrow::RecordBatch> batch,
-      arrow::ipc::ReadRecordBatch(*batches_[number].metadata, schema_, &dictionaries_, options, &file));
+      arrow::ipc::ReadRecordBatch(*batches_[number].metadata, schema_, &no_dictionaries_, options, &file));
   PARQUET_THROW_NOT_OK(batch->Validate());
   const auto column_of = [&](const IpcLeaf& leaf) {
     const auto before = std::ranges::count_if(options.included_fields, [&](int field) { return field < leaf.field; });
@@ -284,6 +398,7 @@ void IpcFile::read_batch(std::size_t number, bool with_images, SourceFile& file,
     const std::shared_ptr<arrow::Array> column = column_of(label_);
     const std::shared_ptr<arrow::Array> inside = values_of(label_, *column);
     read_labels_of(inside ? *inside : *column, group);
+    if (!label_values_.empty()) look_up_labels(label_values(batches_[number]), group);
   }
   if (!with_images) return;
   const std::shared_ptr<arrow::Array> column = column_of(image_);

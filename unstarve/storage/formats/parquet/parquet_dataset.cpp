@@ -63,6 +63,9 @@ ParquetDataset::ParquetDataset(std::vector<Shard> shards, const ParquetOptions& 
   for (const Shard& shard : shards) paths.push_back(shard.name);
   open_files(std::move(shards), options);
   notes_ = note_unfinished_packs(paths);
+  for (const auto& file : files_) {
+    if (!file->note().empty()) notes_.push_back(file->note());
+  }
   list_groups();
   number_classes(threads);
   fields_.push_back({"image", FieldKind::kEncodedImage});

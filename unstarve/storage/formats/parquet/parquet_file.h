@@ -61,6 +61,8 @@ class ParquetFile {
   [[nodiscard]] SourceStamp stamp() const noexcept { return source_->stamp(); }
   [[nodiscard]] const std::vector<ParquetGroup>& groups() const noexcept { return groups_; }
   [[nodiscard]] const ChosenColumns& columns() const noexcept { return columns_; }
+  // A condition that is not an error; empty: none.
+  [[nodiscard]] const std::string& note() const noexcept { return note_; }
   // Labels, and images if `with_images`. Precondition: group < groups().size().
   [[nodiscard]] virtual RowGroup decode(std::size_t group, bool with_images) const = 0;
 
@@ -68,6 +70,7 @@ class ParquetFile {
   const std::shared_ptr<const ByteSource> source_;
   ChosenColumns columns_;
   std::vector<ParquetGroup> groups_;
+  std::string note_;
 };
 
 // `image` and `label` as for choose_columns().
