@@ -69,6 +69,9 @@ struct RemoteOptions {
 // libcurl itself uses http_proxy, https_proxy, all_proxy and no_proxy.
 [[nodiscard]] RemoteOptions remote_options_from_environment();
 
+// The URL of a file by its path relative to the URL of a folder: percent-encoded for http(s).
+[[nodiscard]] std::string url_below(const std::string& folder, const std::string& path);
+
 struct RemoteObject {
   std::string url;  // s3://bucket/key, gs://bucket/key or az://container/blob
   std::uint64_t bytes = 0;

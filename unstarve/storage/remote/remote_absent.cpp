@@ -17,6 +17,7 @@ Error missing(const std::string& operation) {
 struct RemoteStore::Parts {};
 
 RemoteOptions remote_options_from_environment() { throw missing("remote options"); }
+std::string url_below(const std::string&, const std::string&) { throw missing("open URL"); }
 RemoteStore::RemoteStore(RemoteOptions) { throw missing("remote store"); }
 RemoteStore::~RemoteStore() = default;
 // Messages omit the URL: this build has no parser to remove its secrets.

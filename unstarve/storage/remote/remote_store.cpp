@@ -13,6 +13,7 @@
 #include "unstarve/storage/remote/bucket_xml.h"
 #include "unstarve/storage/remote/cache/disk_cache.h"
 #include "unstarve/storage/remote/engine.h"
+#include "unstarve/storage/remote/http/text.h"
 #include "unstarve/storage/remote/http/url.h"
 #include "unstarve/storage/remote/remote.h"
 
@@ -220,6 +221,11 @@ bool names_other_region(const ReplyHeaders& reply, const std::string& used) {
 }
 
 }  // namespace
+
+std::string url_below(const std::string& folder, const std::string& path) {
+  const bool literal = remote::parse_remote_url(folder).is_bucket();
+  return folder + "/" + (literal ? path : remote::percent_encode(path, /*keep_slash=*/true));
+}
 
 struct RemoteStore::Parts {
   RemoteOptions options;

@@ -11,6 +11,7 @@
 #include "unstarve/storage/dataset/label_notices.h"
 #include "unstarve/storage/formats/folder/image_file.h"
 #include "unstarve/storage/index/record_format.h"
+#include "unstarve/storage/remote/remote.h"
 #include "unstarve/storage/source/class_text.h"
 #include "unstarve/storage/source/folder_scan.h"
 #include "unstarve/storage/source/safe_path.h"
@@ -234,7 +235,7 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
   const List& list = list_of(id);
   std::span<const std::uint8_t> bytes;
   if (remote(list, path)) {
-    bytes = read_remote_image(is_url(path) ? path : list.root + "/" + path, *this, id, record.storage);
+    bytes = read_remote_image(is_url(path) ? path : url_below(list.root, path), *this, id, record.storage);
   } else {
     bytes = read_image_file({list.folder.get(), path, this, id}, record.storage);
   }
