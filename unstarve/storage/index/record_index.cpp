@@ -32,10 +32,11 @@ std::string made_by(const RecordFormat& format) {
 }
 
 // A valid index at `path`; nothing if it must be built.
-std::optional<ShardIndex> read_saved(const fs::path& path, const SourceStamp& data, const std::string& maker) {
+std::optional<ShardIndex> read_saved(const fs::path& path, const ByteSource& shard, const std::string& maker) {
   try {
+    if (is_cached_before_change(path, shard.name())) return std::nullopt;
     std::shared_ptr<const IndexView> view = open_index(path.string());
-    if (view->data() != data || !is_made_by(*view, maker)) return std::nullopt;
+    if (view->data() != shard.stamp() || !is_made_by(*view, maker)) return std::nullopt;
     mark_index_used(path);
     return ShardIndex(std::move(view));
   } catch (const Error& error) {
@@ -320,7 +321,9 @@ std::string build_index(const ByteSource& shard, const RecordFormat& format) {
 namespace {
 
 std::vector<fs::path> paths_of(const ByteSource& shard, const RecordFormat& format, bool save) {
-  return save ? index_paths(shard.name(), format.variant()) : std::vector<fs::path>();
+  // Without ETag and Last-Modified, an index of a changed object could not be recognised.
+  const bool versioned = !is_url(shard.name()) || shard.stamp().changed_ns != 0;
+  return save && versioned ? index_paths(shard.name(), format.variant()) : std::vector<fs::path>();
 }
 
 struct BuiltIndex {
@@ -345,6 +348,9 @@ BuiltIndex build_and_save(const ByteSource& shard, const RecordFormat& format, b
 
 std::string note_of(const BuiltIndex& built, const ByteSource& shard, bool save) {
   if (built.saved || !save) return "";
+  if (is_url(shard.name()) && shard.stamp().changed_ns == 0)
+    return "the index of " + shard.name() +
+           " is built in every run, because the server sends neither ETag nor Last-Modified";
   return not_saved(shard.name(), built.failure);
 }
 
@@ -354,7 +360,7 @@ ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& form
   const std::string maker = made_by(format);
   const std::vector<fs::path> paths = paths_of(shard, format, save);
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    std::optional<ShardIndex> found = read_saved(paths[i], shard.stamp(), maker);
+    std::optional<ShardIndex> found = read_saved(paths[i], shard, maker);
     if (!found) continue;
     // An index in the cache folder, while one next to the data is requested.
     if (i > 0 && ::access(fs::absolute(paths[0]).parent_path().c_str(), W_OK) == 0)

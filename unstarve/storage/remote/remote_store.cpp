@@ -285,7 +285,7 @@ std::shared_ptr<const ByteSource> RemoteStore::find(const std::string& text, IfD
 }
 
 std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& text, bool missing_is_null,
-                                                                  IfDenied denied) const {
+                                                           IfDenied denied) const {
   const RemoteUrl url = remote::parse_remote_url(text);
   const std::string name = url.display_name();
   if (url.is_bucket() && url.key.empty()) {
