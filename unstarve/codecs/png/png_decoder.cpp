@@ -20,6 +20,8 @@ struct PngSession {
   std::jmp_buf jump{};
   char text[128]{};
   bool out_of_memory = false;
+  bool cut = false;        // libpng has read beyond the end
+  bool rows_done = false;  // all rows of the region are decoded
   png_structp png = nullptr;
   png_infop info = nullptr;
   ImageArena arena;  // libpng's and zlib's memory for one image
@@ -60,7 +62,10 @@ void on_free(png_structp, png_voidp) {}
 
 void on_read(png_structp png, png_bytep target, std::size_t count) {
   auto& session = *static_cast<PngSession*>(png_get_io_ptr(png));
-  if (count > session.bytes.size() - session.position) png_error(png, "truncated: the file ends too early");
+  if (count > session.bytes.size() - session.position) {
+    session.cut = true;
+    png_error(png, "truncated: the file ends too early");
+  }
   std::memcpy(target, session.bytes.data() + session.position, count);
   session.position += count;
 }
@@ -118,6 +123,7 @@ void decode_step(void* context) {
       if (target != nullptr && !direct) std::memcpy(target, row + offset, out_stride);
     }
   }
+  session.rows_done = true;
   // After the last row, also verifies the checksums and the end of the file.
   if (last == task.size.height) png_read_end(png, nullptr);
 }
@@ -155,7 +161,7 @@ void PngDecoder::decode(Rect rect, Image& out) {
     task.image = all ? out.data() : session.whole.data();
   }
   session.position = 0;
-  session.out_of_memory = false;
+  session.out_of_memory = session.cut = session.rows_done = false;
 
   const bool done = guarded_call(session.jump, decode_step, &task);
   // Errors while closing are ignored: the image is decoded, and the arena reclaims the memory.
@@ -163,7 +169,8 @@ void PngDecoder::decode(Rect rect, Image& out) {
   session.png = nullptr;
   session.info = nullptr;
   session.arena.reset();
-  if (done) return;
+  // A file that ends after the last row has all pixels: only the end marker or chunks without effect are missing.
+  if (done || (session.rows_done && session.cut)) return;
   const std::string where = fmt::format(" (file of {} bytes)", session.bytes.size());
   if (session.out_of_memory) throw memory_error("PNG: out of memory{}", where);
   throw input_error("PNG: {}{}", session.text, where);
