@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -44,32 +45,48 @@ class UringReader final : public BatchReader {
     for (FileRead& read : reads) read.result = 0;
     std::size_t started = 0;
     std::size_t in_flight = 0;
-    int rejected = 0;
-    while (started < reads.size() || in_flight > 0) {
-      while (rejected == 0 && started < reads.size() && in_flight < depth_) {
+    unfinished_.assign(reads.size(), true);
+    reads_ = reads.data();
+    while (rejected_ == 0 && (started < reads.size() || in_flight > 0)) {
+      while (started < reads.size() && in_flight < depth_) {
         if (!queue(reads[started])) break;
         ++started;
         ++in_flight;
       }
-      if (rejected != 0 && in_flight == 0) break;
       const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
-      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) rejected = submitted;
-      io_uring_cqe* done = nullptr;
-      while (::io_uring_peek_cqe(&ring_, &done) == 0) {
-        FileRead& read = *static_cast<FileRead*>(::io_uring_cqe_get_data(done));
-        const int result = done->res;
-        ::io_uring_cqe_seen(&ring_, done);
-        if (!finished(read, result)) {
-          if (queue(read)) continue;
-          read.result = -EBUSY;
-        }
-        --in_flight;
-      }
+      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) rejected_ = submitted;
+      in_flight -= take_finished();
     }
-    for (; started < reads.size(); ++started) reads[started].result = rejected;
+    if (rejected_ == 0) return;
+    // The kernel no longer takes requests: those that it has taken write to the caller's memory until they finish, the
+    // others are not submitted any more.
+    while (in_flight > ::io_uring_sq_ready(&ring_)) {
+      in_flight -= take_finished();
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+    for (std::size_t i = 0; i < reads.size(); ++i)
+      if (unfinished_[i]) reads[i].result = rejected_;
   }
 
  private:
+  // Returns the number of reads that have finished.
+  std::size_t take_finished() {
+    std::size_t count = 0;
+    io_uring_cqe* done = nullptr;
+    while (::io_uring_peek_cqe(&ring_, &done) == 0) {
+      FileRead& read = *static_cast<FileRead*>(::io_uring_cqe_get_data(done));
+      const int result = done->res;
+      ::io_uring_cqe_seen(&ring_, done);
+      if (!finished(read, result)) {
+        if (queue(read)) continue;
+        read.result = -EBUSY;
+      }
+      unfinished_[static_cast<std::size_t>(&read - reads_)] = false;
+      ++count;
+    }
+    return count;
+  }
+
   bool queue(FileRead& read) {
     io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);
     if (entry == nullptr) return false;
@@ -93,6 +110,9 @@ class UringReader final : public BatchReader {
 
   const std::size_t depth_;
   io_uring ring_{};
+  int rejected_ = 0;  // the error of a ring that no longer works; its queue refers to memory of earlier reads
+  std::vector<bool> unfinished_;  // of the present reads, those that have not finished
+  const FileRead* reads_ = nullptr;
 };
 
 class ThreadReader final : public BatchReader {

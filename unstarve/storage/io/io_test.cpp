@@ -1,8 +1,12 @@
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "unstarve/core/error.h"
@@ -37,6 +41,16 @@ std::vector<std::unique_ptr<BatchReader>> readers(int depth) {
   return all;
 }
 
+std::set<int> ring_descriptors() {
+  std::set<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (std::filesystem::read_symlink(entry.path(), gone) == "anon_inode:[io_uring]")
+      found.insert(std::stoi(entry.path().filename()));
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("a batch of reads fills every range at any depth", "[storage]") {
@@ -64,6 +78,26 @@ TEST_CASE("a batch of reads fills every range at any depth", "[storage]") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("a ring that the kernel no longer serves fails all reads, and those of later calls", "[storage]") {
+  if (uring_error() != 0) return;
+  const testing::TemporaryFolder folder;
+  folder.write("file", "0123456789");
+  const FileDescriptor file(::open(folder.str("file").c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  const std::set<int> others = ring_descriptors();
+  const auto reader = open_batch_reader(BatchReaderKind::kUring, 4);
+  // As a program that closes descriptors it does not know.
+  for (const int ring : ring_descriptors())
+    if (!others.contains(ring)) REQUIRE(::dup2(null.get(), ring) >= 0);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::uint8_t> memory(60);
+    std::vector<FileRead> reads;
+    for (std::size_t i = 0; i < 6; ++i) reads.push_back({file.get(), 0, std::span(memory).subspan(10 * i, 10), 0});
+    reader->read(reads);
+    for (const FileRead& read : reads) CHECK(read.result < 0);
   }
 }
 
