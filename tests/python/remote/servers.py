@@ -1,5 +1,8 @@
 """Real servers on loopback, each stopped by its `with` block, and the tested program."""
 
+import contextlib
+import http.server
+import itertools
 import json
 import os
 import shutil
@@ -110,6 +113,55 @@ class Nginx:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class DialectServer:
+    """Serves one content with replies that are valid but rare.
+
+    `dialect`: "chunked" sends the whole object in chunks, without Content-Length; "no total" sends ranges with
+    Content-Range "bytes 0-0/*"; "weak" changes between a strong and a weak ETag.
+    """
+
+    def __init__(self, content, dialect):
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            replies = itertools.count()
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                wanted = self.headers.get("Range")
+                ranged = wanted is not None and dialect != "chunked"
+                first, last = map(int, wanted[6:].split("-")) if ranged else (0, len(content) - 1)
+                body = content[first:last + 1]
+                self.send_response(206 if ranged else 200)
+                weak = dialect == "weak" and next(self.replies) % 2
+                self.send_header("ETag", 'W/"v1"' if weak else '"v1"')
+                if ranged:
+                    total = "*" if dialect == "no total" else len(content)
+                    self.send_header("Content-Range", f"bytes {first}-{last}/{total}")
+                if dialect == "chunked":
+                    self.send_header("Transfer-Encoding", "chunked")
+                    parts = (content[i:i + 70_000] for i in range(0, len(content), 70_000))
+                    body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+                else:
+                    self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                with contextlib.suppress(ConnectionError):  # the reader cuts off what it does not need
+                    self.wfile.write(body)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class Swift:

@@ -9,7 +9,7 @@ import pytest
 
 from fault_proxy import FaultProxy, ShapedLink
 from reading import BYTES, check, content, needs_remote, nginx, probe, random_ranges  # noqa: F401
-from servers import Failed, Nginx, Probe
+from servers import DialectServer, Failed, Nginx, Probe
 
 pytestmark = needs_remote
 
@@ -79,10 +79,14 @@ def test_https_with_http2_and_certificates(nginx, content):
         probe.open(nginx.tls_url + "/data.bin")
 
 
-def test_a_server_without_ranges_costs_no_memory(nginx, probe, content):
+def test_a_server_without_ranges_sends_an_object_once_and_large_ones_cost_no_memory(nginx, probe, content):
     source = probe.open(nginx.url + "/no-ranges/data.bin")
     assert source["size"] == BYTES
     check(probe, source, content, [(100, 1000), (BYTES - 10, 10), (0, 5)])
+    before = probe.statistics()
+    check(probe, source, content, random_ranges(50, 10_000))
+    assert probe.statistics()["requests"] == before["requests"]
+    assert before["received_bytes"] < 2 * BYTES
     big = nginx.www / "big.bin"
     with open(big, "wb") as file:
         file.truncate(400 << 20)
@@ -96,6 +100,14 @@ def test_a_server_without_ranges_costs_no_memory(nginx, probe, content):
 def resident_kb(child):
     status = Path(f"/proc/{child.process.pid}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
+
+
+@pytest.mark.parametrize("length", ["chunked", "no total", "weak"])
+def test_replies_without_a_size_and_with_weak_etags(content, length):
+    with DialectServer(content, length) as server, Probe() as probe:
+        source = probe.open(server.url + "/data.bin")
+        assert source["size"] == BYTES
+        check(probe, source, content, random_ranges(20, 10_000))
 
 
 @pytest.mark.parametrize("folder", ["", "/no-etag"])

@@ -4,7 +4,9 @@
 //   open() ─▶ RemoteSource ─ read_many() ─▶ DiskCache? ─ missing ranges ─▶ Engine: one thread, many ranges in flight
 //
 // Reads:         exactly the requested ranges. Adjacent ranges are joined up to `join_bytes`, long ones are split at
-//                `split_bytes`. From a server that ignores ranges the object is read up to the end of the range.
+//                `split_bytes`. From a server that ignores ranges, an object of at most 256 MiB is read once and held
+//                in memory, up to 2 GiB in total; others are read from their beginning to the end of the range. Both
+//                cause a notice. An object whose size is not reported is read when it is opened.
 // Consistency:   size, ETag and Last-Modified are recorded at open, and every later reply must have the same values: an
 //                object that is replaced meanwhile is an Error; old and new bytes are never mixed.
 // Connections:   kept alive and shared by all sources of a store; HTTP/2 over TLS if offered.

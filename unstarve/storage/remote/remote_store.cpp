@@ -1,12 +1,14 @@
 // Opens objects and lists buckets.
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "unstarve/core/format_error.h"
 #include "unstarve/core/process/per_process.h"
+#include "unstarve/storage/bytes/held_bytes.h"
 #include "unstarve/storage/bytes/little_endian.h"
 #include "unstarve/storage/dataset/notice.h"
 #include "unstarve/storage/remote/bucket_client.h"
@@ -30,6 +32,19 @@ namespace {
 
 // A page of 1000 keys of 1024 bytes, encoded with three bytes each, and as much again for tags and dates.
 constexpr std::size_t kListPageLimit = std::size_t{8} << 20;
+
+// From a server that ignores ranges, objects up to this size are read once and held in memory, up to the total of the
+// process. Larger ones are transferred from their beginning for every read.
+constexpr std::uint64_t kHeldObjectBytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t kHeldTotalBytes = std::uint64_t{2} << 30;
+std::atomic<std::uint64_t> held_total{0};
+
+// Whether as many bytes may be held; counts them then.
+bool hold(std::uint64_t bytes) {
+  if (held_total.fetch_add(bytes) + bytes <= kHeldTotalBytes) return true;
+  held_total.fetch_sub(bytes);
+  return false;
+}
 
 const RemoteOptions& checked(const RemoteOptions& options) {
   const auto require = [](bool good, const char* what) {
@@ -55,6 +70,7 @@ struct ObjectAddress {
   std::shared_ptr<remote::BucketClient> client;  // null for http(s)
   RemoteUrl url;
   std::string region{};
+  bool ranges = true;  // false: the server ignores them
 
   // Length 0: the whole object. `etag`: the version that is required; empty for any.
   [[nodiscard]] HttpRequest request(std::uint64_t first, std::uint64_t length, const std::string& etag = "") const {
@@ -94,6 +110,31 @@ SourceStamp stamp_of(const ObjectPin& pin) {
 using EngineOfProcess = PerProcess<remote::Engine>;
 using CacheOfProcess = PerProcess<std::shared_ptr<remote::DiskCache>>;
 
+// The bytes of an object from a server that ignores ranges; empty if it is too large.
+struct WholeObject {
+  std::mutex mutex{};  // while it is read
+  bool tried = false;
+  std::vector<std::uint8_t> bytes{};
+
+  WholeObject() = default;
+  ~WholeObject() { held_total.fetch_sub(bytes.size()); }
+  WholeObject(const WholeObject&) = delete;
+  WholeObject& operator=(const WholeObject&) = delete;
+};
+
+// Once per process for each case, not for every shard.
+void note_ignored_ranges(const std::string& name, bool held) {
+  static std::atomic<bool> noted[2];
+  if (noted[held ? 1 : 0].exchange(true)) return;
+  emit_notice(held ? fmt::format("{}: the server ignores range requests; objects of at most {} MiB are read once and "
+                                 "held in memory, up to {} GiB together",
+                                 name, kHeldObjectBytes >> 20, kHeldTotalBytes >> 30)
+                   : fmt::format("{}: the server ignores range requests, and the object is too large to be held in "
+                                 "memory: every read transfers it from its beginning. Copy it, or use a server that "
+                                 "supports ranges",
+                                 name));
+}
+
 // One remote object: reads the disk cache first, then the engine.
 class RemoteSource final : public ByteSource {
  public:
@@ -106,6 +147,7 @@ class RemoteSource final : public ByteSource {
         split_bytes_(options.split_bytes),
         join_bytes_(options.join_bytes),
         engine_(std::move(engine)) {
+    if (!object_.ranges) whole_.emplace([] { return std::make_unique<WholeObject>(); });
     const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
     if (!cache || version.empty()) return;
     const std::string identity = fmt::format("{}\n{}\n{}", object_.address(), pin_.bytes, version);
@@ -135,22 +177,54 @@ class RemoteSource final : public ByteSource {
   }
 
  private:
+  [[nodiscard]] Fetch fetch_of(remote::PlannedRange part) const {
+    Fetch fetch;
+    fetch.action = "read";
+    fetch.name = name_;
+    fetch.make_request = [this](std::uint64_t first, std::uint64_t length) {
+      return object_.request(first, length, pin_.strong() ? pin_.etag : "");
+    };
+    fetch.renew = renew_by(object_.client);
+    fetch.pin = &pin_;
+    fetch.first = part.first;
+    fetch.length = part.length;
+    fetch.out = std::move(part.out);
+    return fetch;
+  }
+
   void fetch(std::span<const ReadRange> ranges) const {
-    std::vector<Fetch> fetches;
-    for (remote::PlannedRange& part : remote::plan_ranges(ranges, split_bytes_, join_bytes_)) {
-      Fetch& fetch = fetches.emplace_back();
-      fetch.action = "read";
-      fetch.name = name_;
-      fetch.make_request = [this](std::uint64_t first, std::uint64_t length) {
-        return object_.request(first, length, pin_.strong() ? pin_.etag : "");
-      };
-      fetch.renew = renew_by(object_.client);
-      fetch.pin = &pin_;
-      fetch.first = part.first;
-      fetch.length = part.length;
-      fetch.out = std::move(part.out);
+    std::vector<remote::PlannedRange> parts = remote::plan_ranges(ranges, split_bytes_, join_bytes_);
+    if (parts.empty()) return;
+    if (const std::vector<std::uint8_t>* const bytes = whole_ ? whole() : nullptr) {
+      for (const ReadRange& range : ranges)
+        std::copy_n(bytes->begin() + static_cast<std::ptrdiff_t>(range.offset), range.out.size(), range.out.begin());
+      return;
     }
+    std::vector<Fetch> fetches;
+    fetches.reserve(parts.size());
+    for (remote::PlannedRange& part : parts) fetches.push_back(fetch_of(std::move(part)));
     engine_->get().fetch(fetches);
+  }
+
+  // All bytes, read by the first call; null if they are too many.
+  [[nodiscard]] const std::vector<std::uint8_t>* whole() const {
+    WholeObject& held = whole_->get();
+    const std::lock_guard lock(held.mutex);
+    if (std::exchange(held.tried, true)) return held.bytes.empty() ? nullptr : &held.bytes;
+    const bool fits = pin_.bytes <= kHeldObjectBytes && hold(pin_.bytes);
+    note_ignored_ranges(name_, fits);
+    if (!fits) return nullptr;
+    try {
+      held.bytes.resize(static_cast<std::size_t>(pin_.bytes));
+      Fetch all = fetch_of({0, pin_.bytes, {std::span(held.bytes)}});
+      engine_->get().fetch(std::span(&all, 1));
+    } catch (...) {
+      held_total.fetch_sub(pin_.bytes);
+      held.bytes.clear();
+      held.tried = false;
+      throw;
+    }
+    return &held.bytes;
   }
 
   ObjectAddress object_;
@@ -160,19 +234,20 @@ class RemoteSource final : public ByteSource {
   std::uint64_t split_bytes_, join_bytes_;
   std::shared_ptr<const EngineOfProcess> engine_;
   std::optional<PerProcess<remote::DiskCache::Object>> cached_;
+  std::optional<PerProcess<WholeObject>> whole_;  // with a server that ignores ranges
 };
 
-// The reply to a request for the first byte or, if not `ranged`, for the whole object.
+// The reply to a request for the first byte or, if not `ranged`, for the whole object, cut off at `limit` bytes.
 struct Probe {
   ReplyHeaders reply;
   std::string body;
 };
 
-Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged) {
+Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged, std::uint64_t limit = 1) {
   Fetch fetch;
   fetch.action = "open";
   fetch.name = object.url.display_name();
-  fetch.document_limit = 1;
+  fetch.document_limit = static_cast<std::size_t>(limit);
   fetch.make_request = [&object, ranged](std::uint64_t, std::uint64_t) { return object.request(0, ranged ? 1 : 0); };
   fetch.renew = renew_by(object.client);
   engine.fetch(std::span(&fetch, 1));
@@ -195,17 +270,17 @@ bool means_denied(long status) { return status == 401 || status == 403; }
   throw Error(ErrorKind::kIo, operation + ": " + reason);
 }
 
+std::optional<std::uint64_t> size_of(const ReplyHeaders& reply) {
+  if (reply.status != 206) return reply.content_length;
+  const auto range = remote::parse_content_range(reply.content_range);
+  return range && !range->unsatisfied && range->first == 0 && range->last == 0 ? range->total : std::nullopt;
+}
+
 ObjectPin pin_of(const std::string& name, const Probe& answer) {
   ObjectPin pin;
   pin.etag = answer.reply.etag;
   pin.last_modified = answer.reply.last_modified;
-  std::optional<std::uint64_t> bytes;
-  if (answer.reply.status == 206) {
-    const auto range = remote::parse_content_range(answer.reply.content_range);
-    if (range && !range->unsatisfied && range->first == 0 && range->last == 0) bytes = range->total;
-  } else {
-    bytes = answer.reply.content_length;
-  }
+  const std::optional<std::uint64_t> bytes = size_of(answer.reply);
   if (!bytes) {
     throw Error(ErrorKind::kIo,
                 fmt::format("open {}: the server does not report its size (HTTP {}, Content-Range '{}')", name,
@@ -241,6 +316,21 @@ struct RemoteStore::Parts {
   }
   [[nodiscard]] std::shared_ptr<const ByteSource> source_of(ObjectAddress object, ObjectPin pin) const {
     return std::make_shared<RemoteSource>(std::move(object), std::move(pin), options, engine, cache);
+  }
+  // An object whose size the server does not report: reads it.
+  [[nodiscard]] std::shared_ptr<const ByteSource> read_unsized(ObjectAddress object) const {
+    const std::string name = object.url.display_name();
+    Probe whole = probe(engine->get(), object, false, kHeldObjectBytes + 1);
+    if (whole.reply.status != 200) reject("open " + name, whole.reply, whole.body, object.client);
+    if (whole.body.size() > kHeldObjectBytes) {
+      throw Error(ErrorKind::kIo, fmt::format("open {}: the server does not report its size, and it has more than {} "
+                                              "MiB; expected a Content-Length. Copy it, or use another server",
+                                              name, kHeldObjectBytes >> 20));
+    }
+    note_ignored_ranges(name, true);
+    whole.reply.content_length = whole.body.size();
+    const auto source = source_of(std::move(object), pin_of(name, whole));
+    return std::make_shared<HeldBytes>(*source, std::vector<std::uint8_t>(whole.body.begin(), whole.body.end()));
   }
   [[nodiscard]] std::string region_of(const RemoteUrl& url) {
     const std::lock_guard lock(mutex);
@@ -298,14 +388,19 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
     parts_->remember(url, object.region);
     answer = probe(parts_->engine->get(), object, true);
   }
-  // An empty object has no first byte.
-  if (answer.reply.status == 416) answer = probe(parts_->engine->get(), object, false);
+  const long first_status = answer.reply.status;
+  // An empty object has no first byte, and some servers report no size with a range ("bytes 0-0/*").
+  if (first_status == 416 || (first_status == 206 && !size_of(answer.reply)))
+    answer = probe(parts_->engine->get(), object, false);
   const long status = answer.reply.status;
   if (missing_is_null && (means_missing(status) || (denied == IfDenied::kMissing && means_denied(status))))
     return nullptr;
   if (answer.reply.status != 200 && answer.reply.status != 206)
     reject("open " + name, answer.reply, answer.body, object.client);
-  return parts_->source_of(std::move(object), pin_of(name, answer));
+  if (status == 200 && !answer.reply.content_length) return parts_->read_unsized(std::move(object));
+  ObjectPin pin = pin_of(name, answer);
+  object.ranges = first_status == 206 || pin.bytes <= 1;
+  return parts_->source_of(std::move(object), std::move(pin));
 }
 
 std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject& listed) const {

@@ -44,6 +44,8 @@ TEST_CASE("a reply of another version differs from the pinned one") {
   same.etag = "\"a\"";
   same.last_modified = "Tuesday";
   CHECK_FALSE(difference_from(pin, same));
+  same.etag = "W/\"a\"";  // weak
+  CHECK_FALSE(difference_from(pin, same));
   same.etag.clear();
   CHECK(difference_from(pin, same) == std::string("its ETag is now absent, was \"a\" when it was opened"));
   const ObjectPin dated{10, "", "Monday"};
