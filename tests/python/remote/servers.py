@@ -116,13 +116,16 @@ class Nginx:
 
 
 class DialectServer:
-    """Serves one content with replies that are valid but rare.
+    """Serves `content`, which may be replaced, with replies that are valid but rare.
 
     `dialect`: "chunked" sends the whole object in chunks, without Content-Length; "no total" sends ranges with
-    Content-Range "bytes 0-0/*"; "weak" changes between a strong and a weak ETag.
+    Content-Range "bytes 0-0/*"; "weak" changes between a strong and a weak ETag; "no version" sends no ETag.
     """
 
     def __init__(self, content, dialect):
+        self.content = content
+        owner = self
+
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             replies = itertools.count()
@@ -131,13 +134,15 @@ class DialectServer:
                 pass
 
             def do_GET(self):
+                content = owner.content
                 wanted = self.headers.get("Range")
                 ranged = wanted is not None and dialect != "chunked"
                 first, last = map(int, wanted[6:].split("-")) if ranged else (0, len(content) - 1)
                 body = content[first:last + 1]
                 self.send_response(206 if ranged else 200)
                 weak = dialect == "weak" and next(self.replies) % 2
-                self.send_header("ETag", 'W/"v1"' if weak else '"v1"')
+                if dialect != "no version":
+                    self.send_header("ETag", 'W/"v1"' if weak else '"v1"')
                 if ranged:
                     total = "*" if dialect == "no total" else len(content)
                     self.send_header("Content-Range", f"bytes {first}-{last}/{total}")

@@ -1,12 +1,15 @@
 """Every format from an HTTP server and a bucket, two shards each, equals the local data."""
 
+import io
 import json
 import shutil
+import tarfile
 
 import pytest
 
 from buckets import swift, unstarve  # noqa: F401
 from reading import FIXTURES, content, needs_remote, nginx, run_program  # noqa: F401
+from servers import DialectServer
 
 pytestmark = needs_remote
 
@@ -141,3 +144,22 @@ def test_paths_of_a_manifest_are_names_of_files_and_bad_urls_are_bad_records(ngi
     assert [bad["id"] for bad in report["corrupt"]] == [5, 7]
     assert "not found" in report["corrupt"][0]["reason"]
     assert "a space; expected %20" in report["corrupt"][1]["reason"]
+
+
+def test_the_index_of_an_object_without_a_version_is_not_saved(tmp_path):
+    def tar(label):
+        out = io.BytesIO()
+        with tarfile.open(fileobj=out, mode="w") as archive:
+            for name, data in ("0.jpg", (FIXTURES / "images/0.jpg").read_bytes()), ("0.cls", label):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+        return out.getvalue()
+
+    with DialectServer(tar(b"1"), "no version") as server:
+        for label, classes in (b"1", 2), (b"2", 3):  # of equal size
+            server.content = tar(label)
+            done = run_program(tmp_path, "inspect", f"{server.url}/x.tar", "--json")
+            assert json.loads(done.stdout)["classes"] == classes
+            assert "sends neither ETag nor Last-Modified" in done.stderr
+    assert not list(tmp_path.rglob("*.unstarve-index"))

@@ -1,10 +1,12 @@
 """map(): functions of the user in worker processes, in threads, and in the calling thread."""
 
 import gc
+import io
 import json
 import os
 import subprocess
 import sys
+import tarfile
 import textwrap
 import threading
 from pathlib import Path
@@ -255,6 +257,24 @@ def test_samples_of_another_shape_or_dtype_are_named(what, message):
 def test_invalid_results_of_a_function_are_rejected(function, message):
     with chain(function).batch(6) as loader, pytest.raises(Exception, match=message):
         next(iter(loader))
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace"])
+def test_a_failure_of_the_storage_ends_the_run_under_any_policy(tmp_path, policy):
+    path = tmp_path / "x.tar"
+    image = bytes(un.encode_jpeg(np.full((64, 64, 3), 99, np.uint8)))
+    with tarfile.open(path, "w") as archive:
+        for number in range(40):
+            for name, content in (f"{number:02}.jpg", image), (f"{number:02}.cls", b"1"):
+                member = tarfile.TarInfo(name)
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
+    with un.open(path).sequential().map(crop).options(workers=0).errors(policy).batch(4) as loader, \
+            pytest.raises(un.errors.IoError, match="the bytes from offset"):
+        for number, _ in enumerate(loader):
+            if number == 1:
+                os.truncate(path, 512)
+    assert number == 1 and loader.bad_samples() == []
 
 
 @pytest.mark.parametrize("options", KINDS[:3])
