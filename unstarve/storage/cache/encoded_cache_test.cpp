@@ -63,7 +63,7 @@ TEST_CASE("the encoded cache serves records from memory within its budget", "[st
       some->read(id, record);
       ++readable;
     } catch (const Error& error) {
-      CHECK(error.kind() == ErrorKind::kIo);
+      CHECK(error.kind() == ErrorKind::kInput);
     }
   }
   CHECK(readable == cached);

@@ -44,13 +44,11 @@ class BucketFolder final : public Dataset {
         pool.submit([&, i] { found[i] = RemoteStore::of_process().list(root_ + "/" + classes_[i] + "/"); });
       pool.wait();
     }
-    std::vector<std::string> no_images, kept;
+    std::vector<std::string> no_images;
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       class_begin_.push_back(begins_.size());
       const bool unread = take(classes_[i], std::exchange(found[i], {}));
-      const bool is_class = unread || begins_.size() > class_begin_.back();
-      if (!is_class) class_begin_.pop_back();
-      (is_class ? kept : no_images).push_back(std::move(classes_[i]));
+      if (!unread && begins_.size() == class_begin_.back()) no_images.push_back(classes_[i]);
     }
     class_begin_.push_back(begins_.size());
     if (size() == 0)
@@ -58,7 +56,6 @@ class BucketFolder final : public Dataset {
           "open image folder {}: no image in {} folders; expected objects *.jpg, *.jpeg, *.png or *.webp in one folder "
           "per class",
           root_, classes_.size());
-    classes_ = std::move(kept);
     if (!no_images.empty()) report_no_images(root_, no_images);
   }
 

@@ -7,8 +7,7 @@
 //            of torchvision's ImageFolder.
 // Samples:   files ending in .jpg, .jpeg, .png or .webp in any case, at any depth below the class folder; hidden
 //            entries and folders of systems (folder_scan.h) are skipped. Links are followed; a folder is entered once
-//            per class. A folder without images is no class: it has no number. One with images of other formats only is
-//            a class.
+//            per class. A class without images has a number, and is a notice.
 // Ownership: keeps the root open and the names of all files in one pool: name + 9 bytes per file.
 // Cost:      opening lists the class folders concurrently, or loads the cached listing (image_listing.h); it does not
 //            stat the files. read() is openat, fstat, pread, close; read_many() opens all files, then reads them

@@ -99,7 +99,7 @@ TEST_CASE("hidden files, other files and files outside class folders are skipped
   CHECK(locations(data, folder.str()) == std::vector<std::string>{"a/1.jpg"});
 }
 
-TEST_CASE("a folder without images is no class, unless it has images of other formats") {
+TEST_CASE("a class folder without images keeps its number and is reported") {
   TemporaryFolder folder;
   folder.write("0/list.xml", "x");
   folder.write("a/1.bmp", "x");
@@ -109,12 +109,12 @@ TEST_CASE("a folder without images is no class, unless it has images of other fo
   set_notice_sink([&](const std::string& text) { notices += text + "\n"; });
   const ImageFolder data(folder.str());
   set_notice_sink({});
-  CHECK(data.classes() == std::vector<std::string>{"a", "b"});
-  CHECK_THAT(notices, Catch::Contains("found folders without images, which are left out and have no class number (2, "
-                                      "for example 0); expected images in every class folder"));
+  CHECK(data.classes() == std::vector<std::string>{"0", "a", "b", "c"});
+  CHECK_THAT(notices, Catch::Contains("found folders without images, which have class numbers (2, for example 0); "
+                                      "expected images in every class folder"));
   RecordBuffer record;
   data.read(0, record);
-  CHECK(record.values[1].integer == 1);
+  CHECK(record.values[1].integer == 2);
   CHECK(data.location(0) == folder.str("b/1.jpg"));
 }
 

@@ -29,8 +29,7 @@ constexpr const char* kPart = "listing";
 
 struct RootListing {
   std::vector<std::string> classes;
-  std::vector<SeenFolder> folders;     // the root, then folders that are no classes
-  std::vector<std::string> no_images;  // subfolders that are no classes
+  SeenFolder folder;
   std::vector<SeenLink> links;
   std::uint64_t images = 0;  // next to the class folders
   std::string first_image;
@@ -39,7 +38,7 @@ struct RootListing {
 RootListing list_root(int root, const std::string& path) {
   RootListing listing;
   FileDescriptor folder = open_folder(root, ".", path);
-  listing.folders.push_back({"", stamp_of(folder, path)});
+  listing.folder.stamp = stamp_of(folder, path);
   scan_folder(std::move(folder), path, [&](const FolderEntry& entry) {
     if (entry.kind == EntryKind::kFolder) {
       listing.classes.emplace_back(entry.name);
@@ -62,31 +61,16 @@ std::vector<ClassFiles> list_classes(int root, const std::string& path, const st
   return lists;
 }
 
-// Moves the folders without images from the classes to `top`, which keeps their stamps: an image may be added to them.
-void take_out_empty(RootListing& top, std::vector<ClassFiles>& lists) {
-  std::vector<std::string> classes;
-  std::vector<ClassFiles> kept;
-  for (std::size_t i = 0; i < lists.size(); ++i) {
-    if (!lists[i].names.empty() || lists[i].unread > 0) {
-      classes.push_back(std::move(top.classes[i]));
-      kept.push_back(std::move(lists[i]));
-      continue;
-    }
-    top.no_images.push_back(std::move(top.classes[i]));
-    top.folders.insert(top.folders.end(), lists[i].folders.begin(), lists[i].folders.end());
-    top.links.insert(top.links.end(), lists[i].links.begin(), lists[i].links.end());
-  }
-  top.classes = std::move(classes);
-  lists = std::move(kept);
-}
-
 void report_left_out(const std::string& path, const RootListing& top, const std::vector<ClassFiles>& lists) {
   if (top.images > 0)
     emit_notice("open image folder " + path + ": found images outside of the class folders, which are left out (" +
                 std::to_string(top.images) + ", for example " + top.first_image +
                 "); expected one folder per class. Open a folder without subfolders, or a pattern such as " + path +
                 "/*.jpg, for images without labels.");
-  if (!top.no_images.empty()) report_no_images(path, top.no_images);
+  std::vector<std::string> no_images;
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    if (lists[i].names.empty() && lists[i].unread == 0) no_images.push_back(top.classes[i]);
+  if (!no_images.empty()) report_no_images(path, no_images);
   std::uint64_t unread = 0;
   for (const ClassFiles& list : lists) unread += list.unread;
   if (unread == 0) return;
@@ -107,9 +91,9 @@ std::vector<fs::path> cache_paths(const std::string& path, std::string& name) {
 }  // namespace
 
 void report_no_images(const std::string& path, std::span<const std::string> folders) {
-  emit_notice("open image folder " + path + ": found folders without images, which are left out and have no class " +
-              "number (" + std::to_string(folders.size()) + ", for example " + folders.front() +
-              "); expected images in every class folder. Remove them.");
+  emit_notice("open image folder " + path + ": found folders without images, which have class numbers (" +
+              std::to_string(folders.size()) + ", for example " + folders.front() +
+              "); expected images in every class folder. Remove those that are no classes.");
 }
 
 ImageListing::ImageListing(int root, const std::string& path, const ListingOptions& options) {
@@ -139,10 +123,9 @@ bool ImageListing::load(const std::string& file, int root) {
 
 void ImageListing::scan(int root, const std::string& path, const ListingOptions& options) {
   const std::int64_t began_ns = options.now_ns != 0 ? options.now_ns : wall_clock_ns();
-  RootListing top = list_root(root, path);
-  std::vector<ClassFiles> lists = list_classes(root, path, top.classes);
-  take_out_empty(top, lists);
-  listing_ = listing_bytes(top.classes, lists, top.folders, top.links);
+  const RootListing top = list_root(root, path);
+  const std::vector<ClassFiles> lists = list_classes(root, path, top.classes);
+  listing_ = listing_bytes(top.classes, lists, {&top.folder, 1}, top.links);
   view_ = std::make_unique<const ListingView>(as_bytes(listing_));
   if (view_->files() > 0) report_left_out(path, top, lists);
 

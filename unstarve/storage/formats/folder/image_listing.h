@@ -8,8 +8,8 @@
 //
 // Ownership: owns the listing or its map. The destructor waits until the cache is written, except in a forked child.
 // Threads:   read-only after construction.
-// Failure:   Error(kIo) for a folder that cannot be read. Failure to write the cache is a note, not an error. What
-//            is left out, images of other formats or outside of the class folders and folders without images, is a
+// Failure:   Error(kIo) for a folder that cannot be read. Failure to write the cache is a note, not an error. Images
+//            that are left out, of other formats or outside of the class folders, and folders without images are a
 //            notice of each scan.
 // Cost:      scanned: about 0.3 us per file, classes concurrently. Cached: one stat per folder and a checksum.
 
@@ -33,7 +33,7 @@ struct ListingOptions {
   std::int64_t now_ns = 0;                    // since 1970, for tests; 0: read the clock
 };
 
-// Emits a notice: the subfolders `folders` of `path`, not empty, have no images and so no class number.
+// Emits a notice: the subfolders `folders` of `path`, not empty, are classes without images.
 void report_no_images(const std::string& path, std::span<const std::string> folders);
 
 class ImageListing {
