@@ -29,7 +29,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 try:
-    import unstarve._core
+    importlib.import_module("unstarve._core")
 except ImportError as error:
     if importlib.util.find_spec("unstarve._core"):
         raise

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -127,7 +128,8 @@ def _torch_file(path: str | os.PathLike[str]) -> Any:
         try:
             return torch.load(file, map_location="cpu", weights_only=True)
         except Exception as error:  # of any kind: for text, torch raises KeyError
-            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
+            first = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).partition("\n")[0]
+            reason = f"{type(error).__name__}: {first}"
             raise ValueError(f"convert {os.fspath(path)}: torch.load(weights_only=True) failed: {reason}; expected a "
                              "file of torch.save(module.state_dict())") from error
 

@@ -340,7 +340,8 @@ std::string to_text(const RunComparison& comparison) {
   const auto row = [&](const ComparedPart& part) { text += fmt::format("  {:<17} {}\n", part.name, figures_of(part)); };
   row(comparison.whole);
   for (const ComparedPart& part : comparison.parts) row(part);
-  for (const std::string& warning : comparison.warnings) text += fmt::format("  warning      {}\n", printable(warning));
+  for (const std::string& warning : comparison.warnings)
+    text += fmt::format("  {:<17} {}\n", "warning", printable(warning));
   return text;
 }
 

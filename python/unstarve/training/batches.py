@@ -102,27 +102,32 @@ class Batches:
         """
         epochs = self._passed / self._per_epoch if self._per_epoch else None
         state_dict = getattr(self._loader, "state_dict", None)
-        state = None if state_dict is None else self._unshared(state_dict())
-        begun = self._epoch
-        return lambda: self._text({"version": _STATE_VERSION, "epochs": epochs, "begun": begun, "loader": state})
+        encoded = (lambda: None) if state_dict is None else self._encoding(state_dict())
+        # A pass that was resumed and not continued yet has begun.
+        begun = self._epoch + (1 if self._restored and not self._per_epoch else 0)
+        return lambda: self._text({"version": _STATE_VERSION, "epochs": epochs, "begun": begun, "loader": encoded()})
 
-    def _unshared(self, state: Any) -> Any:
-        """Returns a state of the loader that further batches do not change."""
-        if isinstance(self._loader, DataLoader) and state.get("streams") is None:
-            return state  # new objects, with the states of generators, whose copies are slow
-        return copy.deepcopy(state)
+    def _encoding(self, state: Any) -> Callable[[], Any]:
+        """Returns a function that encodes a state of the loader, also after further batches."""
+        if getattr(type(self._loader), "state_dict", None) is DataLoader.state_dict and state["streams"] is None:
+            return lambda: _encoded(state)  # new objects, with the states of generators, whose copies are slow
+        try:
+            copied = copy.deepcopy(state)
+        except Exception:  # of any kind: objects of users, and tensors with a history
+            text = _encoded(state)
+            return lambda: text
+        return lambda: _encoded(copied)
 
     def _text(self, position: dict[str, Any]) -> str:
-        state = _encoded(position["loader"])
         if not self._readable:
             try:
-                _decoded(state)
+                _decoded(position["loader"])
             except _UNREADABLE as error:
                 raise ArgumentError(f"Trainer(loader): state_dict() of {type(self._loader).__name__} returned a state "
                                     f"that could not be read from a checkpoint: {_reason(error)}; expected "
                                     f"{_READABLE}") from error
             self._readable = True
-        return json.dumps({**position, "loader": state})
+        return json.dumps(position)
 
     # --- resuming ---------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -36,7 +37,7 @@ class EpochOrder:
                              if hasattr(holder, "state_dict") and hasattr(holder, "load_state_dict")), None)
         if resume is not None and stateful is not None and resume["sampler"] is not None:
             stateful.load_state_dict(resume["sampler"])
-        sampler_state = stateful.state_dict() if stateful else None
+        sampler_state = copy.deepcopy(stateful.state_dict()) if stateful else None  # it may be part of the sampler
         with generator_states.replayed(self.generators, resume):
             states = generator_states.own_states(self.generators), generator_states.global_states()
             self._indices: Iterator[Any] = iter(self.sampler)

@@ -287,7 +287,7 @@ def test_the_page_shows_parts_lost_time_gaps_and_a_timeline(tmp_path):
     island = island_of(page)
     split, lost, gaps = island["bars"]  # all steps take the same time: no histogram
     assert total({"bars": split["bars"][:1]}) == pytest.approx(10)  # ms per step
-    assert [bar["name"] for bar in split["bars"]] == ["mean", "slowest tenth"]
+    assert [bar["name"] for bar in split["bars"]] == ["mean", "90th percentile"]
     assert lost["bars"][0]["name"] == "loader"
     assert total(lost) == pytest.approx(sum(trace["idle"].values()), rel=1e-2)
     assert total(gaps) == pytest.approx(1e3 * sum(trace["idle"].values()))

@@ -74,7 +74,7 @@ def test_torch_tensors_follow_a_schedule_and_explain_lists_the_epochs() -> None:
 
 
 def test_invalid_uses_of_a_schedule_are_rejected() -> None:
-    with pytest.raises(un.errors.ArgumentError, match="found none; expected epochs with values"):
+    with pytest.raises(un.errors.ArgumentError, match="found {}; expected epochs with values"):
         un.schedule({})
     with pytest.raises(un.Error, match="starts at epoch 2; expected a value for epoch 0"):
         un.open(SMALL).resize(un.schedule({2: 8}))

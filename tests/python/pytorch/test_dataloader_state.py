@@ -152,3 +152,34 @@ def test_a_damaged_state_is_rejected(key, value, message):
         loader.load_state_dict(broken)
     with pytest.raises(un.errors.ArgumentError, match="state: found None; expected the result"):
         loader.load_state_dict(None)
+
+
+class Positions(torch.utils.data.Sampler):
+    """A sampler whose state is its own dict."""
+
+    def __init__(self) -> None:
+        self.state = {"position": 0}
+
+    def __iter__(self):
+        for index in range(20):
+            self.state["position"] += 1
+            yield index
+
+    def __len__(self) -> int:
+        return 20
+
+    def state_dict(self):
+        return self.state
+
+    def load_state_dict(self, state) -> None:
+        self.state = dict(state)
+
+
+def test_the_state_of_a_sampler_is_the_one_at_the_beginning_of_the_epoch():
+    loader = un.DataLoader(Random(samples=20), batch_size=4, sampler=Positions())
+    batches = iter(loader)
+    next(batches), next(batches)
+    state = loader.state_dict()
+    assert state["sampler"] == {"position": 0}
+    next(batches)
+    assert state["sampler"] == {"position": 0}

@@ -42,8 +42,10 @@ double generator_share(const RunProfile& profile) {
   if (profile.stacks.seconds <= 0 || main.lived_s <= 0) return 0;
   const double produces = share_of_stacks(profile.stacks, executes_generator);
   double waits = std::min(produces, share_of_stacks(profile.stacks, executes_graph));
-  if (produces < kAlways || produces > kOne)
-    waits = std::min(waits, 1 - (main.cpu_s + main.run_delay_s) / main.lived_s);
+  // A generator that always works may wait for a CPU or use one: the rest is computation, during which nobody waits.
+  const bool always = produces >= kAlways && produces <= kOne;
+  const double uses = (main.cpu_s + main.run_delay_s) / main.lived_s - (always ? produces : 0);
+  waits = std::min(waits, 1 - std::max(uses, 0.0));
   for (const GpuUse& gpu : gpus_of_program(profile.gpus))
     if (gpu.samples > 0) waits = std::min(waits, 1 - gpu.utilisation_mean);
   return std::clamp(waits, 0.0, 1.0);

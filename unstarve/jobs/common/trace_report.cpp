@@ -155,7 +155,7 @@ BarChart split_chart(const TraceUse& trace) {
   chart.bars = {mean_step(trace, "mean", 0)};
   const std::vector<double> seconds = step_seconds_of(trace);
   if (seconds.size() >= kFewestForTenth)
-    chart.bars.push_back(mean_step(trace, "slowest tenth", quantile(seconds, 0.9)));
+    chart.bars.push_back(mean_step(trace, "90th percentile", quantile(seconds, 0.9)));
   return chart;
 }
 
