@@ -15,9 +15,9 @@ namespace unstarve {
 
 // The share of the time that the main thread waits for such a generator, at most. 0: none is known.
 // Only the time counts in which no other thread of the process computes, as if one thread computed at a time. A
-// generator that prepares data less than nine tenths of the time may be in advance of the training: then its own time on
-// a CPU does not count either. The same holds for several generators, whose times are summed. A GPU of the program that
-// computes does not wait.
+// generator that prepares data less than nine tenths of the time may be in advance of the training: then its own time
+// on a CPU does not count either. The same holds for several generators, whose times are summed. A GPU of the program
+// that computes does not wait.
 [[nodiscard]] double generator_share(const RunProfile& profile);
 
 // The line of the program in which generators spend most time. share = 0 if there is none.
