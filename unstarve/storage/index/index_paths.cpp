@@ -185,17 +185,6 @@ std::optional<fs::path> index_cache_folder() {
   return std::nullopt;
 }
 
-bool is_cached_before_change(const fs::path& path, const std::string& data) noexcept try {
-  struct stat index {};
-  struct stat file {};
-  if (is_url(data) || !is_in_cache(path)) return false;
-  if (::stat(path.c_str(), &index) != 0 || ::stat(data.c_str(), &file) != 0) return false;
-  const std::int64_t changed = static_cast<std::int64_t>(file.st_ctim.tv_sec) * 1'000'000'000 + file.st_ctim.tv_nsec;
-  return changed > stamp_ns(index);
-} catch (const std::exception&) {
-  return false;
-}
-
 void mark_index_used(const fs::path& path) noexcept try {
   if (!is_in_cache(path)) return;
   struct stat status {};

@@ -54,11 +54,6 @@ struct SavedIndex {
 // Nothing if the environment does not name a cache folder.
 [[nodiscard]] std::optional<std::filesystem::path> index_cache_folder();
 
-// Whether the index at `path` is in the cache folder and the local file `data` was replaced or changed after the index
-// was last used, by the time (ctime) that a program cannot set. It may have the same size and modification time. False
-// for an index next to the data: both may have been copied from another machine.
-[[nodiscard]] bool is_cached_before_change(const std::filesystem::path& path, const std::string& data) noexcept;
-
 // Call after reading or saving the index at `path`, in any folder.
 void mark_index_used(const std::filesystem::path& path) noexcept;
 void mark_index_saved(const std::filesystem::path& path) noexcept;

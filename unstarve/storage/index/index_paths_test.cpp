@@ -119,31 +119,6 @@ TEST_CASE("the name of an index in the cache folder never changes", "[storage]")
     ::setenv("XDG_CACHE_HOME", saved.c_str(), 1);
 }
 
-TEST_CASE("an index of the cache folder is older than a file that was replaced with equal size and time", "[storage]") {
-  const Cache cache;
-  const std::string before = std::getenv("XDG_CACHE_HOME") == nullptr ? "" : std::getenv("XDG_CACHE_HOME");
-  ::setenv("XDG_CACHE_HOME", cache.folder.str().c_str(), 1);
-  cache.folder.write("data.tar", "one");
-  const fs::path cached = *index_cache_folder() / "data.tar.unstarve-index";
-  cache.folder.write("unstarve/index/data.tar.unstarve-index", "x");
-  cache.folder.write("data.tar.unstarve-index", "x");
-  const auto stale = [&](const fs::path& index) {
-    return is_cached_before_change(index, cache.folder.str("data.tar"));
-  };
-  set_age(cached, -kSecond, wall_clock_ns());
-  CHECK_FALSE(stale(cached));
-  set_age(cached, kSecond, wall_clock_ns());  // as if the data had been replaced since
-  CHECK(stale(cached));
-  set_age(cache.folder.path() / "data.tar.unstarve-index", kDay, wall_clock_ns());
-  CHECK_FALSE(stale(cache.folder.path() / "data.tar.unstarve-index"));
-  CHECK_FALSE(is_cached_before_change(cached, "https://host/data.tar"));
-  if (before.empty()) {
-    ::unsetenv("XDG_CACHE_HOME");
-  } else {
-    ::setenv("XDG_CACHE_HOME", before.c_str(), 1);
-  }
-}
-
 TEST_CASE("an unknown value of UNSTARVE_INDEX is an error", "[storage]") {
   const testing::TemporaryFolder folder;
   const char* const before = std::getenv("UNSTARVE_INDEX");

@@ -32,11 +32,10 @@ std::string made_by(const RecordFormat& format) {
 }
 
 // A valid index at `path`; nothing if it must be built.
-std::optional<ShardIndex> read_saved(const fs::path& path, const ByteSource& shard, const std::string& maker) {
+std::optional<ShardIndex> read_saved(const fs::path& path, const SourceStamp& data, const std::string& maker) {
   try {
-    if (is_cached_before_change(path, shard.name())) return std::nullopt;
     std::shared_ptr<const IndexView> view = open_index(path.string());
-    if (view->data() != shard.stamp() || !is_made_by(*view, maker)) return std::nullopt;
+    if (view->data() != data || !is_made_by(*view, maker)) return std::nullopt;
     mark_index_used(path);
     return ShardIndex(std::move(view));
   } catch (const Error& error) {
@@ -360,7 +359,7 @@ ShardIndex find_or_build_index(const ByteSource& shard, const RecordFormat& form
   const std::string maker = made_by(format);
   const std::vector<fs::path> paths = paths_of(shard, format, save);
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    std::optional<ShardIndex> found = read_saved(paths[i], shard, maker);
+    std::optional<ShardIndex> found = read_saved(paths[i], shard.stamp(), maker);
     if (!found) continue;
     // An index in the cache folder, while one next to the data is requested.
     if (i > 0 && ::access(fs::absolute(paths[0]).parent_path().c_str(), W_OK) == 0)
