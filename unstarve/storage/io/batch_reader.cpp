@@ -27,6 +27,9 @@ void read_fully(FileRead& read) {
   read.result = got.error != 0 ? -std::int64_t{got.error} : static_cast<std::int64_t>(got.bytes);
 }
 
+// For requests that a broken ring has taken.
+constexpr std::chrono::seconds kLongestWait{60};
+
 class UringReader final : public BatchReader {
  public:
   explicit UringReader(int depth) : depth_(static_cast<std::size_t>(depth)) {
@@ -47,25 +50,33 @@ class UringReader final : public BatchReader {
     std::size_t in_flight = 0;
     unfinished_.assign(reads.size(), true);
     reads_ = reads.data();
-    while (rejected_ == 0 && (started < reads.size() || in_flight > 0)) {
+    while (!broken_ && (started < reads.size() || in_flight > 0)) {
       while (started < reads.size() && in_flight < depth_) {
         if (!queue(reads[started])) break;
         ++started;
         ++in_flight;
       }
       const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
-      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) rejected_ = submitted;
+      if (submitted < 0 && submitted != -EINTR && submitted != -EAGAIN && submitted != -EBUSY) broken_ = true;
       in_flight -= take_finished();
     }
-    if (rejected_ == 0) return;
-    // The kernel no longer takes requests: those that it has taken write to the caller's memory until they finish, the
-    // others are not submitted any more.
-    while (in_flight > ::io_uring_sq_ready(&ring_)) {
+    if (!broken_) return;
+    // Requests that the kernel has taken write to the caller's memory until they finish; the others are not submitted
+    // any more.
+    const auto limit = std::chrono::steady_clock::now() + kLongestWait;
+    while (in_flight > ::io_uring_sq_ready(&ring_) && std::chrono::steady_clock::now() < limit) {
       in_flight -= take_finished();
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
-    for (std::size_t i = 0; i < reads.size(); ++i)
-      if (unfinished_[i]) reads[i].result = rejected_;
+    const bool lost = in_flight > ::io_uring_sq_ready(&ring_);
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      if (!unfinished_[i]) continue;
+      if (lost) {
+        reads[i].result = -ETIMEDOUT;
+      } else {
+        read_fully(reads[i]);
+      }
+    }
   }
 
  private:
@@ -110,7 +121,9 @@ class UringReader final : public BatchReader {
 
   const std::size_t depth_;
   io_uring ring_{};
-  int rejected_ = 0;  // the error of a ring that no longer works; its queue refers to memory of earlier reads
+  // The kernel no longer takes requests, for example because the program closed the descriptor of the ring. All reads
+  // are made by pread then; the queue of the ring refers to memory of earlier reads.
+  bool broken_ = false;
   std::vector<bool> unfinished_;  // of the present reads, those that have not finished
   const FileRead* reads_ = nullptr;
 };
