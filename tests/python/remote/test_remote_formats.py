@@ -131,17 +131,18 @@ def test_every_format_from_a_bucket(expected, swift, has_parquet, tmp_path, name
     check(name, expected, "s3://data", tmp_path, **swift.environment())
 
 
-def test_paths_of_a_manifest_are_names_of_files_and_bad_urls_are_bad_records(nginx, tmp_path):
+def test_relative_paths_of_a_manifest_are_parts_of_urls_and_bad_urls_are_bad_records(nginx, tmp_path):
     folder = nginx.www / "names"
     folder.mkdir()
-    names = ["my img.jpg", "i#1.jpg", "what?.jpg", "100%25.jpg", "ü.jpg"]
+    names = ["my img.jpg", "i#1.jpg", "100%.jpg", "ü.jpg"]
     for name in names:
         shutil.copy(FIXTURES / "images/0.jpg", folder / name)
-    rows = [*names, "none.jpg", f"{nginx.url}/names/my%20img.jpg", f"{nginx.url}/names/my img.jpg"]
+    encoded = ["my%20img.jpg", "100%25.jpg", "%C3%BC.jpg", "my img.jpg?width=32&key=a%2Fb"]
+    rows = [*names, *encoded, "none.jpg", f"{nginx.url}/names/my%20img.jpg", f"{nginx.url}/names/my img.jpg"]
     (folder / "list.csv").write_text("path,label\n" + "".join(f"{row},{i % 2}\n" for i, row in enumerate(rows)))
     report = json.loads(run_program(tmp_path, "inspect", f"{nginx.url}/names/list.csv", "--json").stdout)
-    assert report["samples"] == 8
-    assert [bad["id"] for bad in report["corrupt"]] == [5, 7]
+    assert report["samples"] == 11
+    assert [bad["id"] for bad in report["corrupt"]] == [8, 10]
     assert "not found" in report["corrupt"][0]["reason"]
     assert "a space; expected %20" in report["corrupt"][1]["reason"]
 

@@ -71,7 +71,7 @@ struct RemoteOptions {
 // libcurl itself uses http_proxy, https_proxy, all_proxy and no_proxy.
 [[nodiscard]] RemoteOptions remote_options_from_environment();
 
-// The URL of a file by its path relative to the URL of a folder: percent-encoded for http(s).
+// The URL of a file by its path relative to the URL of a folder. For http(s), what no URL may contain is encoded.
 [[nodiscard]] std::string url_below(const std::string& folder, const std::string& path);
 
 struct RemoteObject {

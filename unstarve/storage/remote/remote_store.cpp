@@ -299,7 +299,7 @@ bool names_other_region(const ReplyHeaders& reply, const std::string& used) {
 
 std::string url_below(const std::string& folder, const std::string& path) {
   const bool literal = remote::parse_remote_url(folder).is_bucket();
-  return folder + "/" + (literal ? path : remote::percent_encode(path, /*keep_slash=*/true));
+  return folder + "/" + (literal ? path : remote::percent_encode_invalid(path));
 }
 
 struct RemoteStore::Parts {

@@ -17,20 +17,42 @@ int digit_value(char c) noexcept {
   return -1;
 }
 
+void append_encoded(std::string& out, char c) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  const auto byte = static_cast<unsigned char>(c);
+  out += '%';
+  out += kDigits[byte >> 4];
+  out += kDigits[byte & 15];
+}
+
 }  // namespace
 
 std::string percent_encode(std::string_view text, bool keep_slash) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;
   out.reserve(text.size());
   for (const char c : text) {
     if (is_unreserved(c) || (keep_slash && c == '/')) {
       out += c;
     } else {
-      const auto byte = static_cast<unsigned char>(c);
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
+      append_encoded(out, c);
+    }
+  }
+  return out;
+}
+
+std::string percent_encode_invalid(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_special = byte < 32 || byte > 126;
+    const bool escape =
+        c == '%' && i + 2 < text.size() && digit_value(text[i + 1]) >= 0 && digit_value(text[i + 2]) >= 0;
+    if ((c == '%' && !escape) || c == '#' || c == ' ' || is_special) {
+      append_encoded(out, c);
+    } else {
+      out += c;
     }
   }
   return out;

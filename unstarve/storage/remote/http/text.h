@@ -13,6 +13,9 @@ namespace unstarve::remote {
 
 // Encodes all but RFC 3986's unreserved characters as %XX; '/' is unchanged if `keep_slash`.
 [[nodiscard]] std::string percent_encode(std::string_view text, bool keep_slash);
+// Encodes what no URL may contain, as %XX: spaces, control characters, bytes from 128 on, '#', and each '%' without two
+// hexadecimal digits. What is encoded already, and '?', are unchanged.
+[[nodiscard]] std::string percent_encode_invalid(std::string_view text);
 // Nothing for a '%' without two hexadecimal digits.
 [[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
 // Lower-case hexadecimal digits.

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "unstarve/core/error.h"
+#include "unstarve/storage/remote/http/text.h"
 
 namespace unstarve::remote {
 
@@ -15,6 +16,13 @@ TEST_CASE("http URLs are parsed, and shown without secrets") {
   CHECK(url.display_name() == "https://host:8443/a/b%20c?X-Amz-Signature=...&...&v=...");
   CHECK(parse_remote_url("http://[::1]:80").request_url() == "http://[::1]:80/");
   CHECK(parse_remote_url("http://host?q").request_url() == "http://host/?q");
+}
+
+TEST_CASE("what no URL may contain is encoded, and the rest is unchanged") {
+  CHECK(percent_encode_invalid("a b#c/\xC3\xBC.jpg\x7F\n") == "a%20b%23c/%C3%BC.jpg%7F%0A");
+  CHECK(percent_encode_invalid("a%20b%2f.jpg?w=1&k=~%2F") == "a%20b%2f.jpg?w=1&k=~%2F");
+  CHECK(percent_encode_invalid("100%") == "100%25");
+  CHECK(percent_encode_invalid("%2x%2") == "%252x%252");
 }
 
 TEST_CASE("keys of buckets are not decoded") {
