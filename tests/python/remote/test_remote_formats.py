@@ -3,13 +3,14 @@
 import io
 import json
 import shutil
+import socket
 import tarfile
 
 import pytest
 
 from buckets import swift, unstarve  # noqa: F401
 from reading import FIXTURES, content, needs_remote, nginx, run_program  # noqa: F401
-from servers import DialectServer
+from servers import DialectServer, free_port
 
 pytestmark = needs_remote
 
@@ -145,6 +146,28 @@ def test_relative_paths_of_a_manifest_are_parts_of_urls_and_bad_urls_are_bad_rec
     assert [bad["id"] for bad in report["corrupt"]] == [8, 10]
     assert "not found" in report["corrupt"][0]["reason"]
     assert "a space; expected %20" in report["corrupt"][1]["reason"]
+
+
+def test_urls_that_a_server_rejects_or_whose_host_is_dead_are_bad_records(nginx, tmp_path):
+    shutil.copy(FIXTURES / "images/0.jpg", nginx.www / "good.jpg")
+    closed = f"http://127.0.0.1:{free_port()}"
+    settings = {"UNSTARVE_REMOTE_ATTEMPTS": "2", "UNSTARVE_REMOTE_TIMEOUT_S": "3"}
+
+    def inspect(rows, root="", code=0):
+        (tmp_path / "list.csv").write_text("path\n" + "".join(f"{row}\n" for row in rows))
+        return run_program(tmp_path, "inspect", f"{tmp_path}/list.csv{root}", "--json", code=code, **settings)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # never replies to a TLS handshake
+        rows = [f"{nginx.url}/good.jpg", f"{nginx.url}/forbids-missing/x.jpg", f"{closed}/x.jpg",
+                "http://host.invalid/x.jpg", f"https://127.0.0.1:{silent.getsockname()[1]}/x.jpg",
+                f"{nginx.tls_url}/good.jpg"]  # the certificate is unknown
+        corrupt = json.loads(inspect(rows).stdout)["corrupt"]
+    assert [bad["id"] for bad in corrupt] == [1, 2, 3, 4, 5]
+    assert "HTTP 403, access denied" in corrupt[0]["reason"]
+    # Not the fault of one record: no credentials, the server of all rows.
+    assert "HTTP 401" in inspect([f"{nginx.url}/private/data.bin"], code=3).stdout
+    for root in closed, "http://host.invalid":
+        assert "2 attempts" in inspect(["x.jpg"], f"#root={root}", code=3).stdout
 
 
 def test_the_index_of_an_object_without_a_version_is_not_saved(tmp_path):

@@ -149,7 +149,7 @@ void Engine::start_attempt(FetchJob& job) {
   } catch (const Error& error) {
     fail(job, error);
   } catch (const std::exception& error) {
-    fail(job, failure_of(job, error.what()));
+    fail(job, failure_of(job, {Outcome::kFatal, error.what(), std::nullopt}));
   }
 }
 
@@ -203,7 +203,7 @@ void Engine::finished(FetchJob& job, bool hedge, const Verdict& verdict) {
   if (hedge) hedging_.count_end();
   transfers_.end(mine);
   if (hedge && other_runs) return;  // its failure is not that of the first request
-  if (verdict.outcome == Outcome::kFatal) return fail(job, failure_of(job, verdict.reason));
+  if (verdict.outcome == Outcome::kFatal) return fail(job, failure_of(job, verdict));
   if (other_runs) return;
   job.done += received;
   retry_or_fail(job, verdict);
@@ -213,7 +213,7 @@ void Engine::retry_or_fail(FetchJob& job, const Verdict& verdict) {
   const std::int64_t now = clock_.now_ns();
   const std::chrono::nanoseconds wait = backoff_.wait_after(job.attempts, verdict.retry_after);
   const bool too_late = now + wait.count() - job.first_start_ns > options_.total_timeout.count() * kNsPerMs;
-  if (job.attempts >= options_.attempts || too_late) return fail(job, failure_of(job, verdict.reason));
+  if (job.attempts >= options_.attempts || too_late) return fail(job, failure_of(job, verdict));
   FetchJobPtr moved = remove_active(job);
   moved->due_ns = now + wait.count();
   waiting_.push_back(std::move(moved));
@@ -264,19 +264,19 @@ FetchJobPtr Engine::remove_active(FetchJob& job) {
   return owned;
 }
 
-Error Engine::failure_of(const FetchJob& job, const std::string& reason) const {
+Error Engine::failure_of(const FetchJob& job, const Verdict& verdict) const {
   std::string text = job.fetch.action + " " + job.fetch.name;
   if (job.fetch.pin != nullptr) {
     text += fmt::format(" at offset {} ({} bytes)", job.fetch.first, job.fetch.length);
   }
-  text += ": " + reason;
+  text += ": " + verdict.reason;
   if (job.attempts > 1) {
     const double seconds = static_cast<double>(clock_.now_ns() - job.first_start_ns) / 1e9;
     char took[64];
     std::snprintf(took, sizeof took, "; %d attempts in %.1f s", job.attempts, seconds);
     text += took;
   }
-  return Error(ErrorKind::kIo, text);
+  return Error(verdict.unreachable ? job.fetch.unreachable : ErrorKind::kIo, text);
 }
 
 int Engine::poll_ms() const {

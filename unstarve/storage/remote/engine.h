@@ -61,7 +61,7 @@ class Engine {
   void cancel_rest_of(FetchBatch& batch);
   void end_transfers(FetchJob& job);
   FetchJobPtr remove_active(FetchJob& job);
-  [[nodiscard]] Error failure_of(const FetchJob& job, const std::string& reason) const;
+  [[nodiscard]] Error failure_of(const FetchJob& job, const Verdict& verdict) const;
 
   RemoteOptions options_;
   Clock& clock_;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/remote/http/http_request.h"
 
@@ -31,6 +32,9 @@ struct Fetch {
   // attempt is made then. Does not throw an Error.
   std::function<Renewal(const HttpRequest& request, long status, const std::string& reason)> renew{};
   bool renewed = false;
+
+  // The kind of the Error if no connection to the host can be made.
+  ErrorKind unreachable = ErrorKind::kIo;
 
   // A range: `pin` is set, and the lengths of `out` add up to `length`, which is not 0.
   const ObjectPin* pin = nullptr;

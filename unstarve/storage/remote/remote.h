@@ -30,6 +30,7 @@
 #include <string>
 #include <vector>
 
+#include "unstarve/core/error.h"
 #include "unstarve/storage/bytes/byte_source.h"
 
 namespace unstarve {
@@ -107,10 +108,13 @@ class RemoteStore {
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const std::string& url) const;
   // A listed object: no round trip if the list has its ETag.
   [[nodiscard]] std::shared_ptr<const ByteSource> open(const RemoteObject& listed) const;
-  // As open(url), but null if the object is missing or, with kMissing, if access is denied: servers deny access to
-  // missing objects if the client may not list the bucket.
-  enum class IfDenied { kMissing, kError };
-  [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url, IfDenied = IfDenied::kMissing) const;
+  // As open(url), but null if the object is missing or access is denied: servers deny access to missing objects if the
+  // client may not list the bucket.
+  [[nodiscard]] std::shared_ptr<const ByteSource> find(const std::string& url) const;
+  // As open(url), for the URL of one record. Error(kInput) if the URL is invalid or the server rejects it for good:
+  // with a status from 400 to 499 that does not concern credentials (401, 407) or the time (408, 425, 429).
+  // `unreachable`: the kind of the Error if no connection to the host of an http(s) URL can be made.
+  [[nodiscard]] std::shared_ptr<const ByteSource> open_record(const std::string& url, ErrorKind unreachable) const;
   // All objects of a bucket whose keys begin with the URL's key, in key order; 1000 (Azure: 5000) per round trip.
   [[nodiscard]] std::vector<RemoteObject> list(const std::string& prefix_url) const;
   // One level of that list: 1000 objects and folders per round trip, however many objects the folders contain.
@@ -123,8 +127,8 @@ class RemoteStore {
 
  private:
   struct Parts;
-  [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, bool missing_is_null,
-                                                              IfDenied denied) const;
+  struct Opening;
+  [[nodiscard]] std::shared_ptr<const ByteSource> open_object(const std::string& url, const Opening& how) const;
   [[nodiscard]] RemoteLevel list_pages(const std::string& prefix_url, const char* delimiter) const;
   std::shared_ptr<Parts> parts_;
 };

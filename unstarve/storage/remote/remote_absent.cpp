@@ -23,7 +23,10 @@ RemoteStore::~RemoteStore() = default;
 // Messages omit the URL: this build has no parser to remove its secrets.
 std::shared_ptr<const ByteSource> RemoteStore::open(const std::string&) const { throw missing("open URL"); }
 std::shared_ptr<const ByteSource> RemoteStore::open(const RemoteObject&) const { throw missing("open URL"); }
-std::shared_ptr<const ByteSource> RemoteStore::find(const std::string&, IfDenied) const { throw missing("open URL"); }
+std::shared_ptr<const ByteSource> RemoteStore::find(const std::string&) const { throw missing("open URL"); }
+std::shared_ptr<const ByteSource> RemoteStore::open_record(const std::string&, ErrorKind) const {
+  throw missing("open URL");
+}
 std::vector<RemoteObject> RemoteStore::list(const std::string&) const { throw missing("list objects"); }
 RemoteLevel RemoteStore::list_level(const std::string&) const { throw missing("list objects"); }
 RemoteStatistics RemoteStore::statistics() const { throw missing("remote statistics"); }

@@ -243,8 +243,10 @@ struct Probe {
   std::string body;
 };
 
-Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged, std::uint64_t limit = 1) {
+Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged, std::uint64_t limit = 1,
+            ErrorKind unreachable = ErrorKind::kIo) {
   Fetch fetch;
+  fetch.unreachable = unreachable;
   fetch.action = "open";
   fetch.name = object.url.display_name();
   fetch.document_limit = static_cast<std::size_t>(limit);
@@ -254,20 +256,26 @@ Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged, st
   return {fetch.reply, fetch.body};
 }
 
-bool means_missing(long status) { return status == 404 || status == 410; }
-bool means_denied(long status) { return status == 401 || status == 403; }
+// Servers reply 401 or 403 for a missing object if the client may read but not list objects.
+bool means_missing(long status) { return status == 401 || status == 403 || status == 404 || status == 410; }
+
+// Whether the server rejects this URL for good, and neither the credentials nor the number of requests.
+bool is_fault_of_url(long status) {
+  return status / 100 == 4 && status != 401 && status != 407 && status != 408 && status != 425 && status != 429;
+}
 
 // `client`: null for http(s).
-[[noreturn]] void reject(const std::string& operation, const ReplyHeaders& reply, const std::string& body,
-                         const std::shared_ptr<remote::BucketClient>& client) {
+[[noreturn]] void reject(const std::string& operation, const Probe& answer,
+                         const std::shared_ptr<remote::BucketClient>& client, ErrorKind kind = ErrorKind::kIo) {
+  const ReplyHeaders& reply = answer.reply;
   std::string reason = fmt::format("HTTP {}", reply.status);
   if (reply.status == 404) reason += ", not found";
   if (reply.status == 401 || reply.status == 403) reason += ", access denied";
-  const std::string server_text = remote::bucket_error_text(body);
+  const std::string server_text = remote::bucket_error_text(answer.body);
   if (!server_text.empty()) reason += " (" + server_text + ")";
   if (!reply.bucket_region.empty()) reason += "; the bucket is in region " + reply.bucket_region;
   if (client != nullptr && reply.status / 100 == 4) reason += client->why_unsigned();
-  throw Error(ErrorKind::kIo, operation + ": " + reason);
+  throw Error(kind, operation + ": " + reason);
 }
 
 std::optional<std::uint64_t> size_of(const ReplyHeaders& reply) {
@@ -321,7 +329,7 @@ struct RemoteStore::Parts {
   [[nodiscard]] std::shared_ptr<const ByteSource> read_unsized(ObjectAddress object) const {
     const std::string name = object.url.display_name();
     Probe whole = probe(engine->get(), object, false, kHeldObjectBytes + 1);
-    if (whole.reply.status != 200) reject("open " + name, whole.reply, whole.body, object.client);
+    if (whole.reply.status != 200) reject("open " + name, whole, object.client);
     if (whole.body.size() > kHeldObjectBytes) {
       throw Error(ErrorKind::kIo, fmt::format("open {}: the server does not report its size, and it has more than {} "
                                               "MiB; expected a Content-Length. Copy it, or use another server",
@@ -341,6 +349,12 @@ struct RemoteStore::Parts {
     const std::lock_guard lock(mutex);
     regions[{url.scheme, url.bucket}] = region;
   }
+};
+
+// The kinds are those of Errors: `rejected` if is_fault_of_url(), `unreachable` if no connection can be made.
+struct RemoteStore::Opening {
+  bool missing_is_null = false;
+  ErrorKind rejected = ErrorKind::kIo, unreachable = ErrorKind::kIo;
 };
 
 RemoteStore::RemoteStore(RemoteOptions options) {
@@ -366,23 +380,30 @@ RemoteStore::RemoteStore(RemoteOptions options) {
 
 RemoteStore::~RemoteStore() = default;
 
-std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) const {
-  return open_object(text, /*missing_is_null=*/false, IfDenied::kError);
+std::shared_ptr<const ByteSource> RemoteStore::open(const std::string& text) const { return open_object(text, {}); }
+
+std::shared_ptr<const ByteSource> RemoteStore::find(const std::string& text) const {
+  return open_object(text, {.missing_is_null = true});
 }
 
-std::shared_ptr<const ByteSource> RemoteStore::find(const std::string& text, IfDenied denied) const {
-  return open_object(text, /*missing_is_null=*/true, denied);
+std::shared_ptr<const ByteSource> RemoteStore::open_record(const std::string& text, ErrorKind unreachable) const {
+  try {
+    return open_object(text, {.rejected = ErrorKind::kInput, .unreachable = unreachable});
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kArgument) throw;
+    throw Error(ErrorKind::kInput, error.what());  // a value of the data, not an argument of the caller
+  }
 }
 
-std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& text, bool missing_is_null,
-                                                           IfDenied denied) const {
+std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& text, const Opening& how) const {
   const RemoteUrl url = remote::parse_remote_url(text);
   const std::string name = url.display_name();
   if (url.is_bucket() && url.key.empty()) {
     throw argument_error("open {}: found a bucket without a key; expected the key of an object", name);
   }
   ObjectAddress object = parts_->address_of(url);
-  Probe answer = probe(parts_->engine->get(), object, true);
+  // A bucket has no host of its own.
+  Probe answer = probe(parts_->engine->get(), object, true, 1, url.is_bucket() ? ErrorKind::kIo : how.unreachable);
   if (object.client != nullptr && names_other_region(answer.reply, object.region)) {
     object.region = answer.reply.bucket_region;
     parts_->remember(url, object.region);
@@ -393,10 +414,9 @@ std::shared_ptr<const ByteSource> RemoteStore::open_object(const std::string& te
   if (first_status == 416 || (first_status == 206 && !size_of(answer.reply)))
     answer = probe(parts_->engine->get(), object, false);
   const long status = answer.reply.status;
-  if (missing_is_null && (means_missing(status) || (denied == IfDenied::kMissing && means_denied(status))))
-    return nullptr;
-  if (answer.reply.status != 200 && answer.reply.status != 206)
-    reject("open " + name, answer.reply, answer.body, object.client);
+  if (how.missing_is_null && means_missing(status)) return nullptr;
+  if (status != 200 && status != 206)
+    reject("open " + name, answer, object.client, is_fault_of_url(status) ? how.rejected : ErrorKind::kIo);
   if (status == 200 && !answer.reply.content_length) return parts_->read_unsized(std::move(object));
   ObjectPin pin = pin_of(name, answer);
   object.ranges = first_status == 206 || pin.bytes <= 1;
@@ -443,7 +463,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
       parts_->remember(url, region);
       continue;
     }
-    if (fetch.reply.status != 200) reject("list " + name, fetch.reply, fetch.body, client);
+    if (fetch.reply.status != 200) reject("list " + name, {fetch.reply, fetch.body}, client);
     remote::ListPage page = remote::parse_list_page(fetch.body, name);
     for (remote::ListedObject& object : page.objects)
       level.objects.push_back({root + object.key, object.bytes, std::move(object.etag)});

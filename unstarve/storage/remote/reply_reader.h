@@ -22,6 +22,7 @@ struct Verdict {
   enum class Outcome { kDone, kRetry, kFatal } outcome = Outcome::kDone;
   std::string reason;
   std::optional<std::chrono::seconds> retry_after;
+  bool unreachable = false;  // no connection to the host of the URL, or of one to which it redirects
 };
 
 class ReplyReader {

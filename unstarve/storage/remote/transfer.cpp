@@ -32,6 +32,18 @@ bool is_worth_another_try(CURLcode code) {
   }
 }
 
+// Whether no connection was made. `connected`: the request could be sent, by this or an earlier redirect.
+bool is_unreachable(CURLcode code, bool connected) {
+  switch (code) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+    case CURLE_COULDNT_CONNECT:
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION: return true;
+    case CURLE_OPERATION_TIMEDOUT: return !connected;
+    default: return false;
+  }
+}
+
 void set(CURLcode code) {
   if (code != CURLE_OK) throw internal_error("libcurl rejects an option: {}", curl_easy_strerror(code));
 }
@@ -133,7 +145,10 @@ Verdict Transfer::verdict(CURLcode code) {
   if (const auto settled = reply_.settled()) return *settled;
   if (code == CURLE_WRITE_ERROR || code == CURLE_OUT_OF_MEMORY) return {Outcome::kFatal, "out of memory", std::nullopt};
   const std::string text = error_text_[0] != '\0' ? error_text_ : curl_easy_strerror(code);
-  return {is_worth_another_try(code) ? Outcome::kRetry : Outcome::kFatal, text + reply_.progress(), std::nullopt};
+  curl_off_t connected_us = 0;
+  set(curl_easy_getinfo(easy_, CURLINFO_PRETRANSFER_TIME_T, &connected_us));
+  return {is_worth_another_try(code) ? Outcome::kRetry : Outcome::kFatal, text + reply_.progress(), std::nullopt,
+          is_unreachable(code, connected_us > 0)};
 }
 
 long Transfer::connections_opened() const {

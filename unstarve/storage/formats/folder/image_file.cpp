@@ -59,24 +59,17 @@ std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedByte
   return {storage.data(), image.bytes};
 }
 
-namespace {
-
-// Null if it is missing. An invalid URL is a value of the data, not an argument of the caller.
-std::shared_ptr<const ByteSource> find_image(const std::string& url, const Dataset& data, std::uint64_t id) {
-  try {
-    return RemoteStore::of_process().find(url, RemoteStore::IfDenied::kError);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kArgument) throw;
-    throw input_error("read {}: {}", data.location(id), error.what());
-  }
-}
-
-}  // namespace
-
-std::span<const std::uint8_t> read_remote_image(const std::string& url, const Dataset& data, std::uint64_t id,
+std::span<const std::uint8_t> read_remote_image(const RemoteImage& image, const Dataset& data, std::uint64_t id,
                                                 AlignedBytes& storage) {
-  const auto file = find_image(url, data, id);
-  if (file == nullptr) throw input_error("open {}: not found", data.location(id));
+  const ErrorKind unreachable = image.any_host ? ErrorKind::kInput : ErrorKind::kIo;
+  const auto file = [&] {
+    try {
+      return RemoteStore::of_process().open_record(image.url, unreachable);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kInput) throw;
+      throw input_error("read {}: {}", data.location(id), error.what());
+    }
+  }();
   if (file->size() == 0 || file->size() > kMaxImageBytes) {
     throw input_error("read {}: {} bytes; expected an image of 1 to {} bytes", data.location(id), file->size(),
                       kMaxImageBytes);

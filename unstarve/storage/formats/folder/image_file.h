@@ -35,8 +35,13 @@ struct ImageFile {
 // Reads into `storage`, followed by the padding that the vector code of the decoders needs.
 [[nodiscard]] std::span<const std::uint8_t> read_image_file(const ImagePath& path, AlignedBytes& storage);
 
-// The same for a URL, without a listing: two requests.
-[[nodiscard]] std::span<const std::uint8_t> read_remote_image(const std::string& url, const Dataset& data,
+// The same for a URL, without a listing: two requests. Error(kInput) also if the server rejects the URL for good
+// (RemoteStore::open_record()) or, with `any_host`, if no connection can be made: each URL has a host of its own.
+struct RemoteImage {
+  std::string url;
+  bool any_host = false;
+};
+[[nodiscard]] std::span<const std::uint8_t> read_remote_image(const RemoteImage& image, const Dataset& data,
                                                               std::uint64_t id, AlignedBytes& storage);
 
 // Reads files[i] into records[i].storage, with many reads in flight. `data` and `ids` are used in messages.

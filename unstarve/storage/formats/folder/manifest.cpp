@@ -235,7 +235,8 @@ void Manifest::read(std::uint64_t id, RecordBuffer& record) const {
   const List& list = list_of(id);
   std::span<const std::uint8_t> bytes;
   if (remote(list, path)) {
-    bytes = read_remote_image(is_url(path) ? path : url_below(list.root, path), *this, id, record.storage);
+    const bool absolute = is_url(path);
+    bytes = read_remote_image({absolute ? path : url_below(list.root, path), absolute}, *this, id, record.storage);
   } else {
     bytes = read_image_file({list.folder.get(), path, this, id}, record.storage);
   }

@@ -45,7 +45,7 @@ class UnlabelledImages final : public Dataset {
   [[nodiscard]] int most_reads_in_flight() const override { return remote_ ? kServerReads : kDiskReads; }
 
   void read(std::uint64_t id, RecordBuffer& record) const override {
-    const std::span<const std::uint8_t> bytes = remote_ ? read_remote_image(path_of(id), *this, id, record.storage)
+    const std::span<const std::uint8_t> bytes = remote_ ? read_remote_image({path_of(id)}, *this, id, record.storage)
                                                         : read_image_file(local_path(id), record.storage);
     record.values.resize(1);
     record.values[0] = {bytes, {}, 0};
