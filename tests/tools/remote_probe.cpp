@@ -69,6 +69,8 @@ RemoteOptions options_of(const json& given) {
       options.cache_folder = value.get<std::string>();
     else if (name == "cache_bytes")
       options.cache_bytes = value;
+    else if (name == "held_bytes")
+      options.held_bytes = value;
     else
       throw Error(ErrorKind::kArgument, "remote_probe: unknown option " + name);
   }

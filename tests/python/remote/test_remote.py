@@ -110,6 +110,15 @@ def test_replies_without_a_size_and_with_weak_etags(content, length):
         check(probe, source, content, random_ranges(20, 10_000))
 
 
+def test_objects_without_a_size_count_in_the_memory_of_the_process(content):
+    with DialectServer(content, "chunked") as server, Probe(held_bytes=5_000_000) as probe:
+        source = probe.open(server.url + "/data.bin")
+        with pytest.raises(Failed, match="does not fit into the 4 MiB .* 2 MiB are used; expected a Content-Length"):
+            probe.open(server.url + "/data.bin")
+        probe.ask(close=source["source"])
+        check(probe, probe.open(server.url + "/data.bin"), content, [(0, BYTES)])
+
+
 @pytest.mark.parametrize("folder", ["", "/no-etag"])
 def test_an_object_that_changes_during_the_run_is_an_error(nginx, probe, content, folder):
     path = nginx.www / "changing.bin"

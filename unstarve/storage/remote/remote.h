@@ -6,7 +6,7 @@
 // Reads:         exactly the requested ranges. Adjacent ranges are joined up to `join_bytes`, long ones are split at
 //                `split_bytes`. From a server that ignores ranges, an object of at most 256 MiB is read once and held
 //                in memory, up to 2 GiB in total; others are read from their beginning to the end of the range. Both
-//                cause a notice. An object whose size is not reported is read when it is opened.
+//                cause a notice. An object whose size is not reported is read when it is opened, within these limits.
 // Consistency:   size, ETag and Last-Modified are recorded at open, and every later reply must have the same values: an
 //                object that is replaced meanwhile is an Error; old and new bytes are never mixed.
 // Connections:   kept alive and shared by all sources of a store; HTTP/2 over TLS if offered.
@@ -60,6 +60,8 @@ struct RemoteOptions {
 
   std::filesystem::path cache_folder;  // empty: no disk cache
   std::uint64_t cache_bytes = std::uint64_t{50} << 30;
+  // Of the process: objects of servers that ignore ranges or do not report sizes.
+  std::uint64_t held_bytes = std::uint64_t{2} << 30;
   // Called once, by any thread, if the disk cache is bypassed (disk full, folder not writable).
   std::function<void(const std::string&)> on_warning;
 };

@@ -34,14 +34,13 @@ namespace {
 constexpr std::size_t kListPageLimit = std::size_t{8} << 20;
 
 // From a server that ignores ranges, objects up to this size are read once and held in memory, up to the total of the
-// process. Larger ones are transferred from their beginning for every read.
+// process (RemoteOptions::held_bytes). Larger ones are transferred from their beginning for every read.
 constexpr std::uint64_t kHeldObjectBytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t kHeldTotalBytes = std::uint64_t{2} << 30;
 std::atomic<std::uint64_t> held_total{0};
 
-// Whether as many bytes may be held; counts them then.
-bool hold(std::uint64_t bytes) {
-  if (held_total.fetch_add(bytes) + bytes <= kHeldTotalBytes) return true;
+// Whether as many bytes may be held, within `limit` together; counts them then.
+bool hold(std::uint64_t bytes, std::uint64_t limit) {
+  if (held_total.fetch_add(bytes) + bytes <= limit) return true;
   held_total.fetch_sub(bytes);
   return false;
 }
@@ -122,17 +121,41 @@ struct WholeObject {
   WholeObject& operator=(const WholeObject&) = delete;
 };
 
+// An object whose size is not reported.
+struct UnsizedObject {
+  HeldBytes bytes;
+  bool counted = false;  // in held_total
+
+  UnsizedObject(const ByteSource& file, std::vector<std::uint8_t> content) : bytes(file, std::move(content)) {}
+  ~UnsizedObject() {
+    if (counted) held_total.fetch_sub(bytes.size());
+  }
+  UnsizedObject(const UnsizedObject&) = delete;
+  UnsizedObject& operator=(const UnsizedObject&) = delete;
+};
+
+enum class InMemory { kHeld, kTooLarge, kUnsized };
+
 // Once per process for each case, not for every shard.
-void note_ignored_ranges(const std::string& name, bool held) {
-  static std::atomic<bool> noted[2];
-  if (noted[held ? 1 : 0].exchange(true)) return;
-  emit_notice(held ? fmt::format("{}: the server ignores range requests; objects of at most {} MiB are read once and "
-                                 "held in memory, up to {} GiB together",
-                                 name, kHeldObjectBytes >> 20, kHeldTotalBytes >> 30)
-                   : fmt::format("{}: the server ignores range requests, and the object is too large to be held in "
-                                 "memory: every read transfers it from its beginning. Copy it, or use a server that "
-                                 "supports ranges",
-                                 name));
+void note_in_memory(const std::string& name, InMemory object, std::uint64_t held_bytes) {
+  static std::atomic<bool> noted[3];
+  if (noted[static_cast<std::size_t>(object)].exchange(true)) return;
+  const std::string limits =
+      fmt::format("objects of at most {} MiB, {} MiB together", kHeldObjectBytes >> 20, held_bytes >> 20);
+  switch (object) {
+    case InMemory::kHeld:
+      return emit_notice(
+          fmt::format("{}: the server ignores range requests; {}, are read once and held in memory", name, limits));
+    case InMemory::kTooLarge:
+      return emit_notice(fmt::format(
+          "{}: the server ignores range requests, and the object is too large to be held in memory: every read "
+          "transfers it from its beginning. Copy it, or use a server that supports ranges",
+          name));
+    case InMemory::kUnsized:
+      return emit_notice(
+          fmt::format("{}: the server does not report the size; {}, are read when they are opened and held in memory",
+                      name, limits));
+  }
 }
 
 // One remote object: reads the disk cache first, then the engine.
@@ -146,6 +169,7 @@ class RemoteSource final : public ByteSource {
         stamp_(stamp_of(pin_)),
         split_bytes_(options.split_bytes),
         join_bytes_(options.join_bytes),
+        held_bytes_(options.held_bytes),
         engine_(std::move(engine)) {
     if (!object_.ranges) whole_.emplace([] { return std::make_unique<WholeObject>(); });
     const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
@@ -211,8 +235,8 @@ class RemoteSource final : public ByteSource {
     WholeObject& held = whole_->get();
     const std::lock_guard lock(held.mutex);
     if (std::exchange(held.tried, true)) return held.bytes.empty() ? nullptr : &held.bytes;
-    const bool fits = pin_.bytes <= kHeldObjectBytes && hold(pin_.bytes);
-    note_ignored_ranges(name_, fits);
+    const bool fits = pin_.bytes <= kHeldObjectBytes && hold(pin_.bytes, held_bytes_);
+    note_in_memory(name_, fits ? InMemory::kHeld : InMemory::kTooLarge, held_bytes_);
     if (!fits) return nullptr;
     try {
       held.bytes.resize(static_cast<std::size_t>(pin_.bytes));
@@ -231,7 +255,7 @@ class RemoteSource final : public ByteSource {
   std::string name_;
   ObjectPin pin_;
   SourceStamp stamp_;
-  std::uint64_t split_bytes_, join_bytes_;
+  std::uint64_t split_bytes_, join_bytes_, held_bytes_;
   std::shared_ptr<const EngineOfProcess> engine_;
   std::optional<PerProcess<remote::DiskCache::Object>> cached_;
   std::optional<PerProcess<WholeObject>> whole_;  // with a server that ignores ranges
@@ -253,7 +277,7 @@ Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged, st
   fetch.make_request = [&object, ranged](std::uint64_t, std::uint64_t) { return object.request(0, ranged ? 1 : 0); };
   fetch.renew = renew_by(object.client);
   engine.fetch(std::span(&fetch, 1));
-  return {fetch.reply, fetch.body};
+  return {std::move(fetch.reply), std::move(fetch.body)};
 }
 
 // Servers reply 401 or 403 for a missing object if the client may read but not list objects.
@@ -330,15 +354,28 @@ struct RemoteStore::Parts {
     const std::string name = object.url.display_name();
     Probe whole = probe(engine->get(), object, false, kHeldObjectBytes + 1);
     if (whole.reply.status != 200) reject("open " + name, whole, object.client);
-    if (whole.body.size() > kHeldObjectBytes) {
-      throw Error(ErrorKind::kIo, fmt::format("open {}: the server does not report its size, and it has more than {} "
-                                              "MiB; expected a Content-Length. Copy it, or use another server",
-                                              name, kHeldObjectBytes >> 20));
-    }
-    note_ignored_ranges(name, true);
-    whole.reply.content_length = whole.body.size();
+    const std::size_t bytes = whole.body.size();
+    const auto failure = [&](ErrorKind kind, const std::string& reason) {
+      return Error(kind, fmt::format("open {}: the server does not report its size, and {}; expected a Content-Length "
+                                     "or ranges. Copy it, or use another server",
+                                     name, reason));
+    };
+    if (bytes > kHeldObjectBytes)
+      throw failure(ErrorKind::kInput, fmt::format("it has more than {} MiB", kHeldObjectBytes >> 20));
+    whole.reply.content_length = bytes;
     const auto source = source_of(std::move(object), pin_of(name, whole));
-    return std::make_shared<HeldBytes>(*source, std::vector<std::uint8_t>(whole.body.begin(), whole.body.end()));
+    std::vector<std::uint8_t> content;
+    content.reserve(bytes + kReadableAfter);
+    content.assign(whole.body.begin(), whole.body.end());
+    const auto held = std::make_shared<UnsizedObject>(*source, std::move(content));
+    held->counted = hold(bytes, options.held_bytes);
+    if (!held->counted) {
+      throw failure(ErrorKind::kIo, fmt::format("it does not fit into the {} MiB for objects in memory, of which {} "
+                                                "MiB are used",
+                                                options.held_bytes >> 20, held_total.load() >> 20));
+    }
+    note_in_memory(name, InMemory::kUnsized, options.held_bytes);
+    return {held, &held->bytes};
   }
   [[nodiscard]] std::string region_of(const RemoteUrl& url) {
     const std::lock_guard lock(mutex);
