@@ -33,7 +33,7 @@ class Mds final : public RecordFormat {
 
   [[nodiscard]] std::string name() const override { return "mds"; }
   [[nodiscard]] std::string label_choice() const override { return "column"; }
-  [[nodiscard]] int scan_version() const override { return 5; }
+  [[nodiscard]] int scan_version() const override { return 6; }
   [[nodiscard]] bool can_read_names() const override { return true; }
   [[nodiscard]] FieldKind image_kind() const override {
     return columns_[fields_.image].encoding == "pil" ? FieldKind::kPixels : FieldKind::kEncodedImage;
@@ -148,7 +148,12 @@ class Mds final : public RecordFormat {
       return "the column " + column.name + ": " + other;
     const auto parsed = parse_class(as_text(value), kMaxMdsClassBytes);
     if (!parsed) throw input_error("column '{}' is neither a class number nor a name", column.name);
-    (fields_.names ? record.label_name : record.label_text) = trim(as_text(value));
+    if (fields_.names)
+      record.label_name = trim(as_text(value));
+    else if (parsed->name.empty() && (parsed->number < 0 || parsed->number >= kMaxClasses))
+      record.label = parsed->number;
+    else
+      record.label_text = trim(as_text(value));
     return "";
   }
 

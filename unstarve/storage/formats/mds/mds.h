@@ -5,9 +5,9 @@
 //            index.json files (a glob or braces) give the shards of all, in that order; their columns must be equal.
 // Image:     the column with encoding jpeg, png or pil (raw RGB or L pixels, read without a copy), else the bytes
 //            column named image, img, jpg, jpeg, png or webp; "#image=NAME" selects another.
-// Label:     the first column named label, class, cls, target or y; integers or str. Values of str are names
-//            if one of all shards is no number. "#label=NAME" selects another, "#label=none" reads no labels,
-//            "#classes=names" reads all labels as names.
+// Label:     the first column named label, class, cls, target or y; integers or str. Values of str are names if one of
+//            all shards is no number; a number that is no class number is damage. "#label=NAME" selects another,
+//            "#label=none" reads no labels, "#classes=names" reads all labels as names.
 // Shards:    plain, or compressed by gz or zstd (inflate.h); the plain file of a compressed shard is preferred. Other
 //            compressions (br, bz2, snappy) require the plain file.
 // Damage:    makes one sample unreadable; a table longer than the file the whole shard. Hashes are not checked.

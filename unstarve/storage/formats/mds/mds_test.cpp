@@ -265,6 +265,31 @@ TEST_CASE("an integer that is not a class number makes its sample a bad sample")
   CHECK(data.classes().size() == 4);
 }
 
+TEST_CASE("a number in a str column that is not a class number does not turn the other numbers into names") {
+  const std::vector<std::string> labels{"0", "2", "10", "-1", "99999999"};
+  std::string head, body;
+  append_little(head, static_cast<std::uint32_t>(labels.size()));
+  for (const std::string& label : labels) {
+    append_little(head, static_cast<std::uint32_t>(4 + 4 * (labels.size() + 1) + body.size()));
+    append_little(body, std::uint32_t{5});
+    append_little(body, static_cast<std::uint32_t>(label.size()));
+    body += "image" + label;
+  }
+  append_little(head, static_cast<std::uint32_t>(4 + 4 * (labels.size() + 1) + body.size()));
+  const auto format = mds_format({{"image", "jpeg", 0}, {"label", "str", 0}}, {0, 1});
+  const RecordFiles data({{"memory", std::make_shared<testing::MemoryBytes>(head + body)}}, format, {false, 1});
+  CHECK(data.classes().size() == 11);
+  CHECK(data.known_label(2) == 10);
+  const auto why = [&](std::uint64_t id) {
+    return testing::error_message([&] {
+      RecordBuffer record;
+      data.read(id, record);
+    });
+  };
+  CHECK_THAT(why(3), Catch::Contains("label -1 is not a class number"));
+  CHECK_THAT(why(4), Catch::Contains("label 99999999 is not a class number"));
+}
+
 TEST_CASE("several MDS indexes are one dataset of all their shards") {
   const TemporaryFolder folder;
   const std::string first = copied(folder, "mds"), second = copied(folder, "mds-gz");

@@ -90,6 +90,7 @@ void take_class(std::string_view text, bool may_be_none, Label& label) {
 void take_json_text(const std::string& text, Label& label) {
   take_class(text, false, label);
   if (!label.problem.empty() || !label.none.empty()) return;
+  if (label.number && *label.number >= kMaxClasses) return;  // damage, so that other numbers do not become names
   label = Label{.text = std::string(trim(text))};
 }
 
@@ -358,7 +359,7 @@ class Webdataset final : public RecordFormat {
   [[nodiscard]] std::string name() const override { return "webdataset"; }
   [[nodiscard]] std::string label_choice() const override { return "member"; }
   [[nodiscard]] bool can_read_names() const override { return true; }
-  [[nodiscard]] int scan_version() const override { return 6; }
+  [[nodiscard]] int scan_version() const override { return 7; }
   [[nodiscard]] std::string variant() const override {
     if (options_.image.empty() && options_.label.empty() && !options_.names) return "";
     return "image=" + options_.image + ",label=" + options_.label + "/" + options_.label_key +

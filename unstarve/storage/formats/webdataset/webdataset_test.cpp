@@ -201,6 +201,9 @@ TEST_CASE("strings of JSON are names if one of them is no number, in any shard")
   CHECK(lines_of(*open_tar(folder.str("digits.tar"))) == Lines{"a:7", "b:2"});
   CHECK(open_tar(folder.str("digits.tar"))->classes().size() == 8);
   CHECK(lines_of(*open_tar(folder.str("letters.tar"))) == Lines{"a:1", "b:0"});
+  const Lines large = lines_of(labelled(R"("10")", R"("99999999")"));
+  CHECK(large[0] == "a:10");
+  CHECK_THAT(large[1], Catch::Contains("label 99999999 is not a class number"));
   CHECK(lines_of(*open_tar(folder.str("numbers.tar"))) == Lines{"a:7", "b:2"});
   CHECK(lines_of(*open_tar(folder.str("{digits,numbers}.tar"))) == Lines{"a:7", "b:2", "a:7", "b:2"});
   const auto both = open_tar(folder.str("{digits,letters}.tar"));
