@@ -1,6 +1,8 @@
 #include "unstarve/storage/formats/parquet/columns.h"
 
+#include <algorithm>
 #include <array>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "unstarve/core/format_error.h"
@@ -30,12 +32,14 @@ int leaf_at(std::span<const ParquetLeaf> leaves, const std::string& path) {
   return -1;
 }
 
-// The same, else a column whose name differs only in case: "Image" for "image".
-int leaf_like(std::span<const ParquetLeaf> leaves, const std::string& path) {
-  const int same = leaf_at(leaves, path);
-  if (same >= 0) return same;
-  for (std::size_t i = 0; i < leaves.size(); ++i) {
-    if (lower(leaves[i].path) == lower(path)) return static_cast<int>(i);
+// The first column of the first of these names that fits. `any_case`: "Image" matches "image".
+int find_leaf(std::span<const ParquetLeaf> leaves, const std::vector<std::string>& names, bool any_case,
+              const std::function<bool(const ParquetLeaf&)>& fits) {
+  for (const std::string& name : names) {
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      const bool same = any_case ? lower(leaves[i].path) == lower(name) : leaves[i].path == name;
+      if (same && fits(leaves[i])) return static_cast<int>(i);
+    }
   }
   return -1;
 }
@@ -59,17 +63,16 @@ int choose_image(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
     if (at < 0 || !is_image(leaves[static_cast<std::size_t>(at)])) reject_name(leaves, requested, "image", "binary");
     return at;
   }
-  std::vector<std::string> names(kImageColumns.begin(), kImageColumns.end());
-  names.insert(names.end(), features.images.begin(), features.images.end());
+  std::vector<std::string> paths;
+  const auto add = [&](const std::string& name) { paths.insert(paths.end(), {name, name + ".bytes"}); };
+  std::ranges::for_each(kImageColumns, add);
+  std::ranges::for_each(features.images, add);
   // A column of text, which may contain paths, only if there is no other.
   for (const bool text : {false, true}) {
-    for (const std::string& name : names) {
-      for (const std::string& path : {name, name + ".bytes"}) {
-        const int at = leaf_like(leaves, path);
-        if (at < 0) continue;
-        const ParquetLeaf& leaf = leaves[static_cast<std::size_t>(at)];
-        if (is_image(leaf) && leaf.text == text) return at;
-      }
+    for (const bool any_case : {false, true}) {
+      const int at = find_leaf(leaves, paths, any_case,
+                               [&](const ParquetLeaf& leaf) { return is_image(leaf) && leaf.text == text; });
+      if (at >= 0) return at;
     }
   }
   throw input_error(
@@ -89,11 +92,9 @@ int choose_label(std::span<const ParquetLeaf> leaves, const HuggingFaceFeatures&
   }
   std::vector<std::string> names(kLabelColumns.begin(), kLabelColumns.end());
   for (const auto& [name, classes] : features.class_labels) names.push_back(name);
-  for (const std::string& name : names) {
-    const int at = leaf_like(leaves, name);
-    if (at >= 0) return is_label(leaves[static_cast<std::size_t>(at)]) ? at : -1;
-  }
-  return -1;
+  const int same = find_leaf(leaves, names, false, [](const ParquetLeaf&) { return true; });
+  if (same >= 0) return is_label(leaves[static_cast<std::size_t>(same)]) ? same : -1;
+  return find_leaf(leaves, names, true, [](const ParquetLeaf& leaf) { return is_label(leaf); });
 }
 
 }  // namespace

@@ -58,6 +58,21 @@ TEST_CASE("default names are compared without case, but an equal name is preferr
   CHECK(choose_columns(both, {}, "", "").label == 2);
 }
 
+TEST_CASE("a name that differs in case is not preferred to an equal one later in the order") {
+  const std::vector<ParquetLeaf> leaves{leaf("Image", LeafType::kBytes), leaf("jpg", LeafType::kBytes),
+                                        leaf("Class", LeafType::kBytes), leaf("target", LeafType::kWhole)};
+  CHECK(choose_columns(leaves, {}, "", "").image == 1);
+  CHECK(choose_columns(leaves, {}, "", "").label == 3);
+  const std::vector<ParquetLeaf> named{leaf("Image", LeafType::kBytes), leaf("scan.bytes", LeafType::kBytes),
+                                       leaf("Label", LeafType::kWhole), leaf("kind", LeafType::kWhole)};
+  const HuggingFaceFeatures features{{"scan"}, {{"kind", {"a", "b"}}}};
+  CHECK(choose_columns(named, features, "", "").image == 1);
+  CHECK(choose_columns(named, features, "", "").label == 3);
+  const std::vector<ParquetLeaf> floats{leaf("Image", LeafType::kBytes), leaf("Label", LeafType::kOther),
+                                        leaf("Target", LeafType::kWhole)};
+  CHECK(choose_columns(floats, {}, "", "").label == 2);
+}
+
 TEST_CASE("a dictionary-encoded column is a label, not an image") {
   ParquetLeaf image = leaf("image", LeafType::kBytes), label = leaf("label", LeafType::kBytes);
   image.encoded = label.encoded = true;
