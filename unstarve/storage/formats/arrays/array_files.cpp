@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 
 #include "unstarve/core/format_error.h"
@@ -205,15 +206,17 @@ bool is_listed(const Source& source, const std::string& packed) {
   return source.folder && std::ranges::find(source.listing.files, name) != source.listing.files.end();
 }
 
-// The image files of the source, training first. In a folder, a file is an image file if it has a label file, or
-// if labels are declined and it is no label file.
+// The image files of the source, training first. In a folder, these are the files that have a label file; if there are
+// none and labels are declined, all files.
 std::vector<std::string> image_files(const Kind& kind, const Source& source, const std::string& split, bool labelled) {
   std::vector<std::string> files = source.files;
   const FolderListing* const listing = source.folder ? &source.listing : nullptr;
-  for (const std::string& name : source.listing.files) {
-    const std::string path = source.path + "/" + name;
-    if (kind.is_name(name) && (!labelled || !find_labels(path, listing).empty())) files.push_back(path);
-  }
+  std::vector<std::string> named;
+  for (const std::string& name : source.listing.files)
+    if (kind.is_name(name)) named.push_back(source.path + "/" + name);
+  std::ranges::copy_if(named, std::back_inserter(files),
+                       [&](const std::string& path) { return !find_labels(path, listing).empty(); });
+  if (files.empty() && !labelled) files = named;
   // torchvision leaves the compressed file next to the one that it unpacked.
   std::erase_if(files, [&](const std::string& file) { return file.ends_with(".gz") && is_listed(source, file); });
   // A label file may itself have a matching name ("labels_labels.npy"): label files are not image files.

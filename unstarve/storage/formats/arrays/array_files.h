@@ -11,7 +11,7 @@
 // Labels:    in the same folder, with the same extension: the name of the image file with "labels" instead of "images",
 //            or y or Y instead of a leading x or X, or of one at the end after '_' or '-', else IMAGES_labels, else
 //            labels.
-//            If labels are declined, every file that is no label file is an image file.
+//            If labels are declined and no file of a folder has labels, all files are image files.
 // Path:      the image file, or a folder. In a folder the file name gives the split: "train" is train, "t10k" or "test"
 //            is test, "val" is val. Without a split all image files are read, training first. x.gz is
 //            left out next to x.

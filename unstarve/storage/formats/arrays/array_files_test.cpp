@@ -122,6 +122,16 @@ TEST_CASE("arrays are opened without labels on request") {
   CHECK(open_dataset(folder.str(), "", "none")->size() == 2);
 }
 
+TEST_CASE("without labels, other arrays next to images with labels are no images") {
+  const TemporaryFolder folder;
+  folder.write("x_train.npy", npy("|u1", "1, 1, 1", "x"));
+  folder.write("y_train.npy", npy("|u1", "1,", "\1"));
+  folder.write("embeddings.npy", npy("<f4", "1, 1", "abcd"));
+  folder.write("masks.npy", npy("|u1", "1, 1, 1", "m"));
+  CHECK(open_dataset(folder.str(), "", "none")->location(0) ==
+        folder.str("x_train.npy") + " record 0 at offset " + std::to_string(npy("|u1", "1, 1, 1", "").size()));
+}
+
 TEST_CASE("labels are found by the names that scripts give to arrays") {
   const auto [images, labels] = GENERATE(table<std::string, std::string>({{"X_train", "y_train"},
                                                                           {"X", "y"},
