@@ -13,6 +13,7 @@
 #include "unstarve/storage/formats/arrays/array_images.h"
 #include "unstarve/storage/source/first_bytes.h"
 #include "unstarve/storage/source/source.h"
+#include "unstarve/storage/source/split_names.h"
 
 namespace unstarve {
 namespace {
@@ -136,7 +137,11 @@ std::vector<std::string> label_names(const std::string& images) {
   };
   const std::size_t last = stem.empty() ? 0 : stem.size() - 1;
   if (lower(images).starts_with('x')) add_y(0);
-  if (last > 1 && lower(stem[last - 1] == '-' ? "_" + stem.substr(last) : stem.substr(last - 1)) == "_x") add_y(last);
+  const std::string before = last > 1 && lower(stem.substr(last)) == "x" ? stem.substr(0, last) : "";
+  if (before.ends_with('_') || before.ends_with('-')) {
+    const std::string name = before.substr(0, before.size() - 1);
+    if (is_split_name(name) || lower(name) == "data") add_y(last);  // not pos_x.npy
+  }
   names.push_back(stem + "_labels" + ending);
   names.push_back("labels" + ending);
   for (std::size_t i = names.size(); i-- > 0;) {  // only one of the two files may be compressed

@@ -9,8 +9,8 @@
 //         them, also .gz (then the file is decompressed into memory)
 //
 // Labels:    in the same folder, with the same extension: the name of the image file with "labels" instead of "images",
-//            or y or Y instead of a leading x or X, or of one at the end after '_' or '-', else IMAGES_labels, else
-//            labels.
+//            or y or Y instead of a leading x or X, or of one at the end after the name of a split or "data" and '_'
+//            or '-', else IMAGES_labels, else labels.
 //            If labels are declined and no file of a folder has labels, all files are image files.
 // Path:      the image file, or a folder. In a folder the file name gives the split: "train" is train, "t10k" or "test"
 //            is test, "val" is val. Without a split all image files are read, training first. x.gz is

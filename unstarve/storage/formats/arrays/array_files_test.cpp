@@ -132,6 +132,14 @@ TEST_CASE("without labels, other arrays next to images with labels are no images
         folder.str("x_train.npy") + " record 0 at offset " + std::to_string(npy("|u1", "1, 1, 1", "").size()));
 }
 
+TEST_CASE("coordinates in *_x and *_y are no images with labels") {
+  const TemporaryFolder folder;
+  folder.write("x_train.npy", npy("|u1", "1, 1, 1", "x"));
+  folder.write("y_train.npy", npy("|u1", "1,", "\1"));
+  for (const char* const name : {"pos_x.npy", "pos_y.npy"}) folder.write(name, npy("<f4", "1,", "abcd"));
+  CHECK(open_dataset(folder.str())->size() == 1);
+}
+
 TEST_CASE("labels are found by the names that scripts give to arrays") {
   const auto [images, labels] = GENERATE(table<std::string, std::string>({{"X_train", "y_train"},
                                                                           {"X", "y"},
@@ -139,6 +147,7 @@ TEST_CASE("labels are found by the names that scripts give to arrays") {
                                                                           {"X_Test", "Y_Test"},
                                                                           {"train_x", "train_y"},
                                                                           {"train_X", "train_y"},
+                                                                          {"data_x", "data_y"},
                                                                           {"val-x", "val-y"}}));
   const TemporaryFolder folder;
   folder.write(images + ".npy", npy("|u1", "1, 1, 1", "x"));
