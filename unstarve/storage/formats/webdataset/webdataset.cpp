@@ -59,7 +59,6 @@ struct Label {
   std::string text;     // a name, unless the texts of all samples are numbers
   std::string problem;  // why the label is invalid
   std::string none;     // why there is no label
-  bool is_json = true;  // false for a .json member that is not
 };
 
 void take_number(std::int64_t number, Label& label) {
@@ -97,8 +96,7 @@ void take_json_text(const std::string& text, Label& label) {
 void take_json(std::string_view text, const WebdatasetOptions& options, Label& label) {
   const std::string& key = options.label_key;
   const nlohmann::json root = try_parse_python_json(text);
-  label.is_json = !root.is_discarded();
-  if (!label.is_json) {
+  if (root.is_discarded()) {
     label.problem = "not JSON";
     return;
   }
@@ -228,12 +226,8 @@ class SampleScan {
   }
 
   void take_label(const std::string& extension, int rank, const TarEvent& event) {
-    Label label = parse_label(options_, extension, event.body);
-    // A .json that was not requested may hold anything: any other label replaces one that is not JSON.
-    const bool weak = !label.is_json && options_.label.empty();
-    if (weak && sample_.label_rank != kUnranked) return;
-    sample_.label_rank = weak ? kUnranked - 1 : rank;
-    sample_.label = std::move(label);
+    sample_.label_rank = rank;
+    sample_.label = parse_label(options_, extension, event.body);
     if (!sample_.label.problem.empty()) sample_.label.problem = "member '" + extension + "': " + sample_.label.problem;
     if (!sample_.label.none.empty()) sample_.label.none = "the member '" + extension + "': " + sample_.label.none;
   }

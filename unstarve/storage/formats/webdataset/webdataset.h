@@ -14,7 +14,7 @@
 // Label:     the member .cls or .class (a number or a name), else .json (its key label, cls or class; a Boolean is 0 or
 //            1), else .txt (a number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category"
 //            selects another member and key, "#label=none" reads no labels. A requested label that no sample has is an
-//            error. A .json that is not JSON is a problem only if there is no other label; NaN and Infinity are
+//            error. A .json that is not JSON is damage, unless .cls or .class is the label; NaN and Infinity are
 //            accepted. Floats and lists are not classes (class_text.h): such a sample has no label. Strings of
 //            .json are names if one in all shards is no number; "#classes=names" reads all labels as names.
 // Damage:    as tar_scanner.h. A sample that lost a member to damage is part of that damaged record; one without an

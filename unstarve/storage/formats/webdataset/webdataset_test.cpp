@@ -159,14 +159,18 @@ TEST_CASE("images whose names have dots are not lost silently") {
       "a sample is named by the text up to the first dot. Choose an image with #image=a.jpg.\n");
 }
 
-TEST_CASE("JSON may have the constants of Python, and is no label if it is not JSON and another member is one") {
+TEST_CASE("JSON may have the constants of Python; what is not JSON is damage, not replaced by a caption") {
   CHECK(lines_of(TarText().file("0.jpg", "a").file("0.json", R"({"score": NaN, "label": 2})")) == Lines{"a:2"});
   for (const bool first : {true, false}) {
-    TarText tar = TarText().file("0.jpg", "a");
+    TarText tar = TarText().file("1.jpg", "b").file("1.json", R"({"label": 7})").file("0.jpg", "a");
     if (first) tar.file("0.json", "{");
-    tar.file("0.txt", "3");
+    tar.file("0.txt", "a cat");
     if (!first) tar.file("0.json", "{");
-    CHECK(lines_of(tar) == Lines{"a:3"});
+    const Lines lines = lines_of(tar);
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0] == "b:7");
+    CHECK_THAT(lines[1], Catch::Contains("member 'json': not JSON"));
+    CHECK(lines_of(tar.file("0.cls", "3")) == Lines{"b:7", "a:3"});
   }
   TarText good = TarText().file("0.jpg", "a").file("0.json", R"({"label": 1})");
   CHECK(lines_of(good.file("1.jpg", "b").file("1.json", "{").file("1.txt", "2"), "#label=json")[0] == "a:1");
