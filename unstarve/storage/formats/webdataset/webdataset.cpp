@@ -51,7 +51,12 @@ int label_rank(const WebdatasetOptions& options, std::string_view extension) noe
   return extension == options.label ? 0 : kUnranked;
 }
 
-bool begins_with_digit(std::string_view text) noexcept { return !text.empty() && text[0] >= '0' && text[0] <= '9'; }
+// Whether an extension is the end of a name with a number, as 5_1.jpg of img_0.5_1.jpg is. 1.jpg may be a frame.
+bool ends_a_name(std::string_view extension) noexcept {
+  constexpr std::string_view kDigits = "0123456789";
+  const std::size_t digits = std::min(extension.find_first_not_of(kDigits), extension.size());
+  return digits > 0 && digits != extension.rfind('.');
+}
 
 struct Label {
   std::optional<std::int64_t> number{};
@@ -310,7 +315,7 @@ class SampleScan {
       return "no image (" + (options_.image.empty() ? "jpg, jpeg, png or webp" : options_.image) +
              "); available: " + join(sample_.extensions);
     }
-    if (sample_.image_rank == kInnerImage && sample_.images.size() > 1 && begins_with_digit(sample_.images.front()))
+    if (sample_.image_rank == kInnerImage && sample_.images.size() > 1 && ends_a_name(sample_.images.front()))
       return several_images();
     if (sample_.image_bytes == 0) return "the image is empty";
     if (sample_.image_bytes > kMaxRecordBytes - kTarBlockBytes) return "the image is larger than 1 GiB";

@@ -152,7 +152,10 @@ TEST_CASE("images whose names have dots are not lost silently") {
   set_notice_sink([&](const std::string& text) { notices += text + "\n"; });
   CHECK(lines_of(TarText().file("Dr.A.jpg", "a").file("Dr.B.jpg", "b").file("0.l.jpg", "l").file("0.r.jpg", "r")) ==
         Lines{"a", "l"});
+  CHECK(lines_of(TarText().file("0.0.png", "a").file("0.1.png", "b").file("0.cls", "1")) == Lines{"a:1"});
   set_notice_sink({});
+  CHECK_THAT(notices, Catch::Contains("sample '0': found 2 images (0.png, 1.png), of which the first is read"));
+  notices.resize(notices.find('\n') + 1);
   CHECK(
       notices ==
       "open webdataset: sample 'Dr': found 2 images (a.jpg, b.jpg), of which the first is read; expected one, because "
