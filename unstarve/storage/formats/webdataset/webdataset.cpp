@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -177,7 +178,9 @@ struct Sample {
 
 class SampleScan {
  public:
-  SampleScan(const WebdatasetOptions& options, RecordSink& sink) : options_(options), sink_(sink) {}
+  // `reported`: whether several images per sample were reported; shared by the shards of a dataset.
+  SampleScan(const WebdatasetOptions& options, RecordSink& sink, std::atomic_flag& reported)
+      : options_(options), sink_(sink), reported_(reported) {}
 
   void take(const TarEvent& event) {
     if (event.kind == TarEvent::Kind::kDamage) return take_damage(event);
@@ -332,8 +335,7 @@ class SampleScan {
 
   // Left and right images are one sample, but so are images of names with dots.
   void report_several_images() {
-    if (reported_ || sample_.image_rank != kInnerImage || sample_.images.size() < 2) return;
-    reported_ = true;
+    if (sample_.image_rank != kInnerImage || sample_.images.size() < 2 || reported_.test_and_set()) return;
     emit_notice("open webdataset: sample '" + sample_.key + "': found " + std::to_string(sample_.images.size()) +
                 " images (" + join(sample_.images) +
                 "), of which the first is read; expected one, because a sample is " +
@@ -342,8 +344,8 @@ class SampleScan {
 
   const WebdatasetOptions& options_;
   RecordSink& sink_;
+  std::atomic_flag& reported_;
   Sample sample_;
-  bool reported_ = false;
   bool unlabelled_ = false;   // a complete sample had no label, so a missing label does not mean a lost member
   std::string damage_;        // reason of damage not reported yet, because the next sample may be part of it
   std::string rejected_key_;  // key of the rejected members in the damage; "": none
@@ -367,7 +369,7 @@ class Webdataset final : public RecordFormat {
 
   void scan(ForwardBytes& bytes, RecordSink& sink) const override {
     TarScanner scanner(bytes);
-    SampleScan samples(options_, sink);
+    SampleScan samples(options_, sink, reported_);
     TarEvent event;
     try {
       for (scanner.next(event); event.kind != TarEvent::Kind::kEnd; scanner.next(event)) samples.take(event);
@@ -389,6 +391,7 @@ class Webdataset final : public RecordFormat {
 
  private:
   WebdatasetOptions options_;
+  mutable std::atomic_flag reported_;
 };
 
 // The extensions of the members of the first sample of a shard, for messages.

@@ -8,8 +8,8 @@
 // members and "__meta__" are skipped.
 //
 // Image:     the member .jpg, else .jpeg, .png, .webp, else the first whose extension ends in one of those (left.jpg).
-//            "#image=seg.png" selects another. Several such images in one sample are a notice (of the scan), and
-//            damage if their extensions begin with a number and other text: names with dots (img_0.5_1.jpg,
+//            "#image=seg.png" selects another. Several such images in one sample are a notice, one per dataset,
+//            and damage if their extensions begin with a number and other text: names with dots (img_0.5_1.jpg,
 //            img_0.5_2.jpg) have one key, and their images would be lost. Numbers alone (0.1.jpg) may be frames.
 // Label:     the member .cls or .class (a number or a name), else .json (its key label, cls or class; a Boolean is 0 or
 //            1), else .txt (a number, or one line of at most kMaxClassNameBytes as a name). "#label=json/category"

@@ -162,6 +162,17 @@ TEST_CASE("images whose names have dots are not lost silently") {
       "a sample is named by the text up to the first dot. Choose an image with #image=a.jpg.\n");
 }
 
+TEST_CASE("several images per sample are one notice for all shards") {
+  const TemporaryFolder folder;
+  for (const std::string name : {"a", "b", "c"})
+    folder.write(name + ".tar", TarText().file(name + ".l.jpg", "l").file(name + ".r.jpg", "r").end());
+  int notices = 0;
+  set_notice_sink([&](const std::string& text) { notices += text.find("found 2 images") != text.npos ? 1 : 0; });
+  CHECK(open_tar(folder.str("{a,b,c}.tar"))->size() == 3);
+  set_notice_sink({});
+  CHECK(notices == 1);
+}
+
 TEST_CASE("JSON may have the constants of Python; what is not JSON is damage, not replaced by a caption") {
   CHECK(lines_of(TarText().file("0.jpg", "a").file("0.json", R"({"score": NaN, "label": 2})")) == Lines{"a:2"});
   for (const bool first : {true, false}) {
