@@ -189,6 +189,18 @@ TEST_CASE("a class may be named train") {
   CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"boat", "test", "train"});
 }
 
+TEST_CASE("classes may be named train and test, with subfolders, next to a folder of images") {
+  TemporaryFolder folder;
+  for (const char* name : {"train/steam/1.jpg", "test/2.jpg", "boat/3.jpg"}) folder.write(name, name);
+  CHECK(open_dataset(folder.str())->classes() == std::vector<std::string>{"boat", "test", "train"});
+  folder.write("boat/deep/3.jpg", "x");
+  std::filesystem::remove(folder.path() / "boat/3.jpg");
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str()); }),
+             Catch::Contains("the subfolders are splits (test, train); expected"));
+  CHECK_THAT(error_message([&] { return open_dataset(folder.str(), "val"); }, ErrorKind::kArgument),
+             Catch::Contains("no split 'val'; available: test, train"));
+}
+
 TEST_CASE("a path that is too long is an error that names the path") {
   TemporaryFolder folder;
   const fs::path before = fs::current_path();

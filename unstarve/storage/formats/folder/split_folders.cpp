@@ -18,8 +18,10 @@ FolderListing list_inside(const Source& source, const std::string& name) {
   return is_url(path) ? list_bucket_folder(path) : list_folder(path);
 }
 
+bool has_images(const FolderListing& inside) { return std::ranges::any_of(inside.files, has_image_extension); }
+
 bool has_entries_but_images(const FolderListing& inside) {
-  return (!inside.folders.empty() || !inside.files.empty()) && std::ranges::none_of(inside.files, has_image_extension);
+  return (!inside.folders.empty() || !inside.files.empty()) && !has_images(inside);
 }
 
 // `named`: the subfolders with names of splits, those of the training data first, because other splits are often one
@@ -29,7 +31,10 @@ bool holds_splits(const Source& source, const std::vector<std::string>& named) {
   if (named.empty() || (named.size() == 1 && !all)) return false;
   if (named.size() > 1 && all) return true;
   return std::ranges::any_of(
-      named, [&](const std::string& name) { return has_entries_but_images(list_inside(source, name)); });
+             named, [&](const std::string& name) { return has_entries_but_images(list_inside(source, name)); }) &&
+         std::ranges::none_of(source.listing.folders, [&](const std::string& name) {
+           return !is_split_name(name) && has_images(list_inside(source, name));
+         });
 }
 
 // The folder of exactly this name, else of this name in another case; "" if there is none.
@@ -46,6 +51,7 @@ std::string choose_split_folder(const Source& source, const std::string& split) 
   const std::vector<std::string>& folders = source.listing.folders;
   std::vector<std::string> named;
   std::ranges::copy_if(folders, std::back_inserter(named), is_split_name);
+  const std::string names = join(named);
   std::ranges::stable_partition(named, [](const std::string& name) { return lower(name).starts_with("train"); });
   const std::string shown = shown_name(source.path.substr(0, source.path.find_last_not_of('/') + 1));
   const std::string folder = split.empty() ? "" : folder_named(folders, split);
@@ -59,8 +65,8 @@ std::string choose_split_folder(const Source& source, const std::string& split) 
     throw input_error(
         "open image folder {0}: the subfolders are splits ({1}); expected classes. Choose a split, for example "
         "split=\"{2}\" (--split {2}), or open {0}/{2}.",
-        shown, join(folders), named.front());
-  throw argument_error("open image folder {}: no split '{}'; available: {}", shown, split, join(folders));
+        shown, names, named.front());
+  throw argument_error("open image folder {}: no split '{}'; available: {}", shown, split, names);
 }
 
 }  // namespace unstarve

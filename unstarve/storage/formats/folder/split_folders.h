@@ -3,9 +3,9 @@
 //
 // Names:     train, training, test, testing, val, valid, validation, dev, in any case (source/split_names.h).
 // Rule:      the subfolders are splits if at least two have such names, and either all of them have, or one of the two
-//            has no images directly in it; or if the only subfolder has such a name and no images directly in it. Other
-//            folders are classes: one may be named train.
-// Cost:      lists subfolders with such names until one decides; a round trip each in a bucket.
+//            has no images directly in it and the others have none either; or if the only subfolder has such a name and
+//            no images directly in it. Other folders are classes: one may be named train.
+// Cost:      lists subfolders until one decides; a round trip each in a bucket.
 // Threads:   a free function. Failure: Error(kIo) for a folder that cannot be read.
 
 #include <string>
