@@ -32,9 +32,9 @@ std::string_view without_byte_order_mark(std::string_view text) {
 bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r") == std::string_view::npos; }
 
 // Removes surrounding blanks.
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t");
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+  return std::string(text.substr(begin, text.find_last_not_of(" \t") + 1 - begin));
 }
 
 bool equals_ignoring_case(std::string_view name, std::string_view lower) {
@@ -76,11 +76,13 @@ class CsvReader {
     }
   }
 
-  // Reads up to the separator or the end of the line. Returns false if a quote is not closed.
+  // Reads up to the separator or the end of the line; without surrounding blanks, except those in quotes. Returns false
+  // if a quote is not closed.
   bool take_field(std::string& field) {
     const std::size_t text = rest_.find_first_not_of(separator_ == '\t' ? " " : " \t");
     if (text != std::string_view::npos && rest_[text] == '"') rest_.remove_prefix(text);
-    if (!rest_.empty() && rest_.front() == '"') {
+    const bool quoted = !rest_.empty() && rest_.front() == '"';
+    if (quoted) {
       rest_.remove_prefix(1);
       for (;;) {
         const std::size_t quote = rest_.substr(0, kMaxQuotedRowBytes).find('"');
@@ -95,9 +97,10 @@ class CsvReader {
       }
     }
     const std::size_t end = std::min(rest_.find_first_of(std::string{separator_, '\n'}), rest_.size());
-    field += rest_.substr(0, end);
+    std::string_view plain = rest_.substr(0, end);
     rest_.remove_prefix(end);
-    if (!field.empty() && field.back() == '\r' && (rest_.empty() || rest_.front() == '\n')) field.pop_back();
+    if (plain.ends_with('\r') && (rest_.empty() || rest_.front() == '\n')) plain.remove_suffix(1);
+    field += quoted ? plain.substr(0, plain.find_last_not_of(" \t") + 1) : trimmed(plain);
     return true;
   }
 
@@ -215,10 +218,10 @@ void parse_csv(std::string_view text, const ManifestColumns& columns,
     const auto field = [&](std::size_t column) { return column < fields.size() ? fields[column] : std::string(); };
     if (!closed) {
       row.problem = "a quote is not closed";
-    } else if (trimmed(field(layout->path)).empty()) {
+    } else if (field(layout->path).empty()) {
       row.problem = "no path (" + std::to_string(fields.size()) + " fields)";
     } else {
-      row.path = trimmed(field(layout->path));
+      row.path = field(layout->path);
       row.label = trimmed(field(layout->label));
       row.split = trimmed(field(layout->split));
     }

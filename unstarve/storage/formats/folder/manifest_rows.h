@@ -11,7 +11,7 @@
 // Columns:   path: path, file, filename, file_name, filepath, image, image_path, img, img_path; label: label, class,
 //            class_name, cls, category, target, y; split: split, subset, partition. Case is ignored; the first match is
 //            used. A first line with a path column is a header; a first field with an image extension means none.
-// Blanks:    removed around the fields and column names of CSV, also quoted ones, and around labels and splits of JSON.
+// Blanks:    removed around the fields of CSV, but kept in quoted paths; and around labels, splits and column names.
 // Damage:    an invalid row (unclosed quote, too few fields, not a JSON object, no path) is passed on with its line and
 //            the problem; parsing continues with the next row.
 // Threads:   pure functions.

@@ -41,7 +41,9 @@ TEST_CASE("common variants of CSV are read") {
   CHECK(rows("path, label ,split\na.jpg, 2 , val\nb.jpg, \"two, three\",\n") ==
         Lines{"a.jpg|2|val", "b.jpg|two, three|"});
   CHECK(rows("path\tlabel\na.jpg\t\n") == Lines{"a.jpg||"});
-  CHECK(rows("path,label\n a.jpg ,1\n\" b.jpg\",2\n \t,3\n") == Lines{"a.jpg|1|", "b.jpg|2|", "!4 no path (2 fields)"});
+  CHECK(rows("path,label\n a.jpg ,1\n\" b.jpg\",2\n \t,3\n") ==
+        Lines{"a.jpg|1|", " b.jpg|2|", "!4 no path (2 fields)"});
+  CHECK(rows("path,label\r\n \"a\" ,1\r\n\" b \"\t, c \r\n") == Lines{"a|1|", " b |c|"});
   CHECK(rows(" a.jpg , cat\n") == Lines{"a.jpg|cat|"});
   CHECK(rows(R"({"path": "a.jpg", "label": " 2"})") == Lines{"a.jpg|2|"});
   CHECK(rows("hello world\n") == Lines{"no manifest"});
