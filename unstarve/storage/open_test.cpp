@@ -196,6 +196,9 @@ TEST_CASE("names of folders may have a '#'") {
     CHECK(open_dataset(folder.str(text))->known_label(0) == 1);
   }
   CHECK(open_dataset(folder.str("a#b/x#1.tar#label=txt"))->known_label(0) == 2);
+  folder.write("h#x=y/0.tar", tar.end());
+  CHECK(open_dataset(folder.str("h#x=y#label=txt"))->known_label(0) == 2);
+  CHECK(open_dataset(folder.str("h#x=y/0.tar#image=jpg,label=txt"))->known_label(0) == 2);
   check_rejected(folder.str("a#b/x#1.tar#label"), ErrorKind::kArgument, "found 'label'; expected key=value");
   folder.write("a#b/list.csv", "path,label\n1.jpg,2\n");
   CHECK(open_dataset(folder.str("a#b/list.csv") + "#root=" + folder.str("a#b"))->size() == 1);

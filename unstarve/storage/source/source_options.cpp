@@ -1,19 +1,24 @@
 #include "unstarve/storage/source/source_options.h"
 
+#include <algorithm>
+
 #include "unstarve/core/format_error.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 
-std::size_t options_at(std::string_view text) noexcept {
-  constexpr std::string_view kKey = "abcdefghijklmnopqrstuvwxyz_";
-  for (std::size_t at = text.find('#'); at != std::string_view::npos; at = text.find('#', at + 1)) {
+std::size_t options_at(const std::string& text, const std::function<bool(const std::string&)>& exists) {
+  constexpr const char* kKey = "abcdefghijklmnopqrstuvwxyz_";
+  std::size_t first = std::string::npos, found = std::string::npos;
+  for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at + 1)) {
     const std::size_t end = text.find_first_not_of(kKey, at + 1);
-    if (end != std::string_view::npos && end > at + 1 && text[end] == '=') return at;
+    if (end == std::string::npos || end == at + 1 || text[end] != '=') continue;
+    first = std::min(first, at);
+    if (exists(text.substr(0, at))) found = at;
   }
+  if (first != std::string::npos) return found != std::string::npos ? found : first;
   const std::size_t last = text.rfind('#');
-  return last == std::string_view::npos || text.find('/', last) != std::string_view::npos ? std::string_view::npos
-                                                                                          : last;
+  return last == std::string::npos || text.find('/', last) != std::string::npos ? std::string::npos : last;
 }
 
 SourceOptions::SourceOptions(const std::string& text, std::size_t separator) : text_(text) {
