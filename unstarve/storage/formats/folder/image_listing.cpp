@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int kListingThreads = 8;
 // The first batch takes about 15 ms (files in the page cache, two cores); writing the cache must not delay it.
 constexpr std::chrono::milliseconds kWriteDelay(100);
-constexpr const char* kMadeBy = "image folder 2";
+constexpr const char* kMadeBy = "image folder 3";
 constexpr const char* kPart = "listing";
 
 struct RootListing {
