@@ -36,10 +36,7 @@ fs::file_status status_of(const std::string& path) {
 // Splits "path#key=value", unless a file has this name.
 void split_options(Source& source) {
   source.path = source.text;
-  const std::size_t mark = options_at(source.text, [&](const std::string& path) {
-    std::error_code failed;
-    return !is_url(source.text) && fs::exists(path, failed);
-  });
+  const std::size_t mark = options_at(source.text);
   if (mark == std::string::npos || (!is_url(source.text) && fs::exists(status_of(source.text)))) return;
   source.path = source.text.substr(0, mark);
   source.option_text = source.text.substr(mark);

@@ -1,20 +1,23 @@
 #include "unstarve/storage/source/source_options.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "unstarve/core/format_error.h"
+#include "unstarve/storage/bytes/byte_source.h"
 #include "unstarve/storage/bytes/text.h"
 
 namespace unstarve {
 
-std::size_t options_at(const std::string& text, const std::function<bool(const std::string&)>& exists) {
+std::size_t options_at(const std::string& text) {
   constexpr const char* kKey = "abcdefghijklmnopqrstuvwxyz_";
   std::size_t first = std::string::npos, found = std::string::npos;
   for (std::size_t at = text.find('#'); at != std::string::npos; at = text.find('#', at + 1)) {
     const std::size_t end = text.find_first_not_of(kKey, at + 1);
     if (end == std::string::npos || end == at + 1 || text[end] != '=') continue;
     first = std::min(first, at);
-    if (exists(text.substr(0, at))) found = at;
+    if (std::error_code failed; !is_url(text) && std::filesystem::exists(text.substr(0, at), failed)) found = at;
   }
   if (first != std::string::npos) return found != std::string::npos ? found : first;
   const std::size_t last = text.rfind('#');

@@ -5,7 +5,6 @@
 // Threads: a value. Failure: Error(kArgument) with the text, the option, the value and the expected values.
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,9 +12,9 @@
 namespace unstarve {
 
 // Position of the '#' before the options of a path. The names of folders may have a '#': of those before "key=", the
-// last after an existing path (`exists`), else the first. Without one, the last '#', if no folder follows; the options
-// are invalid then. npos if there is none.
-[[nodiscard]] std::size_t options_at(const std::string& text, const std::function<bool(const std::string&)>& exists);
+// last after an existing path of this machine, else the first. Without one, the last '#', if no folder follows; the
+// options are invalid then. npos if there is none.
+[[nodiscard]] std::size_t options_at(const std::string& text);
 
 class SourceOptions {
  public:

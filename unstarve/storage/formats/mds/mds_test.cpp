@@ -134,6 +134,43 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("values of str are names if one of them is no number, in any shard") {
+  const auto shard = [](const std::vector<std::string>& labels) {
+    std::string body, text;
+    const std::size_t start = 4 + 4 * (labels.size() + 1) + 2;
+    append_little(text, static_cast<std::uint32_t>(labels.size()));
+    append_little(text, static_cast<std::uint32_t>(start));
+    for (const std::string& label : labels) {
+      append_little(body, std::uint32_t{1});
+      append_little(body, static_cast<std::uint32_t>(label.size()));
+      body += "x" + label;
+      append_little(text, static_cast<std::uint32_t>(start + body.size()));
+    }
+    return text + "{}" + body;
+  };
+  const auto index = [](const std::vector<std::string>& shards) {
+    std::string list;
+    for (const std::string& name : shards)
+      list += std::string(list.empty() ? "" : ", ") +
+              R"({"format": "mds", "column_names": ["image", "label"], "column_encodings": ["jpeg", "str"],
+              "column_sizes": [null, null], "compression": null, "zip_data": null, "samples": 2,
+              "raw_data": {"basename": ")" +
+              name + R"(", "bytes": 100}})";
+    return R"({"version": 2, "shards": [)" + list + "]}";
+  };
+  const TemporaryFolder folder;
+  folder.write("d/1.mds", shard({"7", "2"}));
+  folder.write("d/2.mds", shard({"A", "07"}));
+  folder.write("d/index.json", index({"1.mds"}));
+  CHECK(open_dataset(folder.str("d"))->known_label(0) == 7);
+  CHECK(open_dataset(folder.str("d") + "#classes=names")->classes() == std::vector<std::string>{"2", "7"});
+  folder.write("d/index.json", index({"1.mds", "2.mds"}));
+  const auto data = open_dataset(folder.str("d"));
+  CHECK(data->classes() == std::vector<std::string>{"07", "2", "7", "A"});
+  CHECK(data->known_label(0) == 2);
+  CHECK(data->known_label(3) == 0);
+}
+
 TEST_CASE("raw pixels are read without a copy") {
   const TemporaryFolder folder;
   const auto data = open_dataset(copied(folder, "mds-pil"));
