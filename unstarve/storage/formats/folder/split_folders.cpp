@@ -52,7 +52,8 @@ std::string choose_split_folder(const Source& source, const std::string& split) 
   std::vector<std::string> named;
   std::ranges::copy_if(folders, std::back_inserter(named), is_split_name);
   const std::string names = join(named);
-  std::ranges::stable_partition(named, [](const std::string& name) { return lower(name).starts_with("train"); });
+  std::stable_partition(named.begin(), named.end(),
+                        [](const std::string& name) { return lower(name).starts_with("train"); });
   const std::string shown = shown_name(source.path.substr(0, source.path.find_last_not_of('/') + 1));
   const std::string folder = split.empty() ? "" : folder_named(folders, split);
   const bool splits = holds_splits(source, named);
