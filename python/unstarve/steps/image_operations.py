@@ -225,8 +225,9 @@ class ImageOperationSteps(abc.ABC):
             interpolation: As in rotation().
             p: Probability that the operation is applied.
         """
-        single = np.ndim(degrees) == 0
-        low_high = (-degrees, degrees) if single else degrees
+        low_high: Any = degrees
+        if np.ndim(low_high) == 0:
+            low_high = (-low_high, low_high)
         return self.rotation((low_high[0], low_high[1]), fill, interpolation, p)
 
     def affine(self, degrees: float | tuple[float, float] = (-15, 15), translate: tuple[float, float] = (0.1, 0.1),
