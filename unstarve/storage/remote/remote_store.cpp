@@ -1,28 +1,23 @@
 // Opens objects and lists buckets.
-#include <algorithm>
-#include <array>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "unstarve/core/format_error.h"
-#include "unstarve/core/process/per_process.h"
 #include "unstarve/storage/bytes/held_bytes.h"
-#include "unstarve/storage/bytes/little_endian.h"
-#include "unstarve/storage/dataset/notice.h"
-#include "unstarve/storage/remote/bucket_client.h"
 #include "unstarve/storage/remote/bucket_xml.h"
-#include "unstarve/storage/remote/cache/disk_cache.h"
-#include "unstarve/storage/remote/engine.h"
-#include "unstarve/storage/remote/http/text.h"
+#include "unstarve/storage/remote/held_memory.h"
 #include "unstarve/storage/remote/http/url.h"
 #include "unstarve/storage/remote/remote.h"
+#include "unstarve/storage/remote/remote_source.h"
 
 namespace unstarve {
 
+using remote::CacheOfProcess;
+using remote::EngineOfProcess;
 using remote::Fetch;
 using remote::HttpRequest;
+using remote::ObjectAddress;
 using remote::ObjectPin;
 using remote::RemoteUrl;
 using remote::ReplyHeaders;
@@ -32,18 +27,6 @@ namespace {
 
 // A page of 1000 keys of 1024 bytes, encoded with three bytes each, and as much again for tags and dates.
 constexpr std::size_t kListPageLimit = std::size_t{8} << 20;
-
-// From a server that ignores ranges, objects up to this size are read once and held in memory, up to the total of the
-// process (RemoteOptions::held_bytes). Larger ones are transferred from their beginning for every read.
-constexpr std::uint64_t kHeldObjectBytes = std::uint64_t{256} << 20;
-std::atomic<std::uint64_t> held_total{0};
-
-// Whether as many bytes may be held, within `limit` together; counts them then.
-bool hold(std::uint64_t bytes, std::uint64_t limit) {
-  if (held_total.fetch_add(bytes) + bytes <= limit) return true;
-  held_total.fetch_sub(bytes);
-  return false;
-}
 
 const RemoteOptions& checked(const RemoteOptions& options) {
   const auto require = [](bool good, const char* what) {
@@ -61,204 +44,10 @@ const RemoteOptions& checked(const RemoteOptions& options) {
   return options;
 }
 
-std::string range_value(std::uint64_t first, std::uint64_t length) {
-  return fmt::format("bytes={}-{}", first, first + length - 1);
-}
-
-struct ObjectAddress {
-  std::shared_ptr<remote::BucketClient> client;  // null for http(s)
-  RemoteUrl url;
-  std::string region{};
-  bool ranges = true;  // false: the server ignores them
-
-  // Length 0: the whole object. `etag`: the version that is required; empty for any.
-  [[nodiscard]] HttpRequest request(std::uint64_t first, std::uint64_t length, const std::string& etag = "") const {
-    std::vector<remote::NameValue> headers;
-    if (length != 0) headers.emplace_back("Range", range_value(first, length));
-    if (!etag.empty()) headers.emplace_back("If-Match", etag);
-    if (client != nullptr) return client->request(url.bucket, url.key, std::move(headers), region);
-    // Without this a proxy may compress the body, which breaks ranges. Not for buckets: some proxies change the header,
-    // which invalidates the signature.
-    headers.emplace_back("Accept-Encoding", "identity");
-    return {url.request_url(), std::move(headers), url.user, true};
-  }
-  // Without credentials.
-  [[nodiscard]] std::string address() const {
-    return client != nullptr ? client->url_of(url.bucket, url.key, region) : url.request_url();
-  }
-};
-
-// What Fetch::renew calls; null for http(s).
-auto renew_by(const std::shared_ptr<remote::BucketClient>& client) {
-  decltype(Fetch::renew) renew;
-  if (client != nullptr) {
-    renew = [client = client.get()](const HttpRequest& request, long status, const std::string& reason) {
-      return client->renew(request, status, reason);
-    };
-  }
-  return renew;
-}
-
-SourceStamp stamp_of(const ObjectPin& pin) {
-  const std::string& text = pin.etag.empty() ? pin.last_modified : pin.etag;
-  if (text.empty()) return {pin.bytes, 0};
-  return {pin.bytes, load_little<std::int64_t>(remote::sha256(text).data())};
-}
-
-// A fork has none of its parent's threads, must not write to its connections, and shares locks of its open files.
-using EngineOfProcess = PerProcess<remote::Engine>;
-using CacheOfProcess = PerProcess<std::shared_ptr<remote::DiskCache>>;
-
-// The bytes of an object from a server that ignores ranges; empty if it is too large.
-struct WholeObject {
-  std::mutex mutex{};  // while it is read
-  bool tried = false;
-  std::vector<std::uint8_t> bytes{};
-
-  WholeObject() = default;
-  ~WholeObject() { held_total.fetch_sub(bytes.size()); }
-  WholeObject(const WholeObject&) = delete;
-  WholeObject& operator=(const WholeObject&) = delete;
-};
-
 // An object whose size is not reported.
 struct UnsizedObject {
   HeldBytes bytes;
-  bool counted = false;  // in held_total
-
-  UnsizedObject(const ByteSource& file, std::vector<std::uint8_t> content) : bytes(file, std::move(content)) {}
-  ~UnsizedObject() {
-    if (counted) held_total.fetch_sub(bytes.size());
-  }
-  UnsizedObject(const UnsizedObject&) = delete;
-  UnsizedObject& operator=(const UnsizedObject&) = delete;
-};
-
-enum class InMemory { kHeld, kTooLarge, kUnsized };
-
-// Once per process for each case, not for every shard.
-void note_in_memory(const std::string& name, InMemory object, std::uint64_t held_bytes) {
-  static std::atomic<bool> noted[3];
-  if (noted[static_cast<std::size_t>(object)].exchange(true)) return;
-  const std::string limits =
-      fmt::format("objects of at most {} MiB, {} MiB together", kHeldObjectBytes >> 20, held_bytes >> 20);
-  switch (object) {
-    case InMemory::kHeld:
-      return emit_notice(
-          fmt::format("{}: the server ignores range requests; {}, are read once and held in memory", name, limits));
-    case InMemory::kTooLarge:
-      return emit_notice(fmt::format(
-          "{}: the server ignores range requests, and the object is too large to be held in memory: every read "
-          "transfers it from its beginning. Copy it, or use a server that supports ranges",
-          name));
-    case InMemory::kUnsized:
-      return emit_notice(
-          fmt::format("{}: the server does not report the size; {}, are read when they are opened and held in memory",
-                      name, limits));
-  }
-}
-
-// One remote object: reads the disk cache first, then the engine.
-class RemoteSource final : public ByteSource {
- public:
-  RemoteSource(ObjectAddress object, ObjectPin pin, const RemoteOptions& options,
-               std::shared_ptr<const EngineOfProcess> engine, const std::shared_ptr<const CacheOfProcess>& cache)
-      : object_(std::move(object)),
-        name_(object_.url.display_name()),
-        pin_(std::move(pin)),
-        stamp_(stamp_of(pin_)),
-        split_bytes_(options.split_bytes),
-        join_bytes_(options.join_bytes),
-        held_bytes_(options.held_bytes),
-        engine_(std::move(engine)) {
-    if (!object_.ranges) whole_.emplace([] { return std::make_unique<WholeObject>(); });
-    const std::string& version = pin_.etag.empty() ? pin_.last_modified : pin_.etag;
-    if (!cache || version.empty()) return;
-    const std::string identity = fmt::format("{}\n{}\n{}", object_.address(), pin_.bytes, version);
-    cached_.emplace([cache, identity] { return std::make_unique<remote::DiskCache::Object>(cache->get(), identity); });
-  }
-
-  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
-  [[nodiscard]] std::uint64_t size() const noexcept override { return pin_.bytes; }
-  [[nodiscard]] SourceStamp stamp() const noexcept override { return stamp_; }
-
-  void read(std::uint64_t offset, std::span<std::uint8_t> out) const override {
-    const std::array<ReadRange, 1> one{{{offset, out}}};
-    read_many(one);
-  }
-
-  void read_many(std::span<const ReadRange> ranges) const override {
-    for (const ReadRange& range : ranges) check_range(*this, range.offset, range.out.size());
-    if (!cached_) return fetch(ranges);
-    remote::DiskCache::Object& cached = cached_->get();
-    std::vector<ReadRange> missing;
-    for (const ReadRange& range : ranges) {
-      const std::vector<ReadRange> rest = cached.read(range);
-      missing.insert(missing.end(), rest.begin(), rest.end());
-    }
-    fetch(missing);
-    for (const ReadRange& range : missing) cached.store(range.offset, range.out);
-  }
-
- private:
-  [[nodiscard]] Fetch fetch_of(remote::PlannedRange part) const {
-    Fetch fetch;
-    fetch.action = "read";
-    fetch.name = name_;
-    fetch.make_request = [this](std::uint64_t first, std::uint64_t length) {
-      return object_.request(first, length, pin_.strong() ? pin_.etag : "");
-    };
-    fetch.renew = renew_by(object_.client);
-    fetch.pin = &pin_;
-    fetch.first = part.first;
-    fetch.length = part.length;
-    fetch.out = std::move(part.out);
-    return fetch;
-  }
-
-  void fetch(std::span<const ReadRange> ranges) const {
-    std::vector<remote::PlannedRange> parts = remote::plan_ranges(ranges, split_bytes_, join_bytes_);
-    if (parts.empty()) return;
-    if (const std::vector<std::uint8_t>* const bytes = whole_ ? whole() : nullptr) {
-      for (const ReadRange& range : ranges)
-        std::copy_n(bytes->begin() + static_cast<std::ptrdiff_t>(range.offset), range.out.size(), range.out.begin());
-      return;
-    }
-    std::vector<Fetch> fetches;
-    fetches.reserve(parts.size());
-    for (remote::PlannedRange& part : parts) fetches.push_back(fetch_of(std::move(part)));
-    engine_->get().fetch(fetches);
-  }
-
-  // All bytes, read by the first call; null if they are too many.
-  [[nodiscard]] const std::vector<std::uint8_t>* whole() const {
-    WholeObject& held = whole_->get();
-    const std::lock_guard lock(held.mutex);
-    if (std::exchange(held.tried, true)) return held.bytes.empty() ? nullptr : &held.bytes;
-    const bool fits = pin_.bytes <= kHeldObjectBytes && hold(pin_.bytes, held_bytes_);
-    note_in_memory(name_, fits ? InMemory::kHeld : InMemory::kTooLarge, held_bytes_);
-    if (!fits) return nullptr;
-    try {
-      held.bytes.resize(static_cast<std::size_t>(pin_.bytes));
-      Fetch all = fetch_of({0, pin_.bytes, {std::span(held.bytes)}});
-      engine_->get().fetch(std::span(&all, 1));
-    } catch (...) {
-      held_total.fetch_sub(pin_.bytes);
-      held.bytes.clear();
-      held.tried = false;
-      throw;
-    }
-    return &held.bytes;
-  }
-
-  ObjectAddress object_;
-  std::string name_;
-  ObjectPin pin_;
-  SourceStamp stamp_;
-  std::uint64_t split_bytes_, join_bytes_, held_bytes_;
-  std::shared_ptr<const EngineOfProcess> engine_;
-  std::optional<PerProcess<remote::DiskCache::Object>> cached_;
-  std::optional<PerProcess<WholeObject>> whole_;  // with a server that ignores ranges
+  remote::HeldMemory memory;
 };
 
 // The reply to a request for the first byte or, if not `ranged`, for the whole object, cut off at `limit` bytes.
@@ -275,7 +64,7 @@ Probe probe(remote::Engine& engine, const ObjectAddress& object, bool ranged, st
   fetch.name = object.url.display_name();
   fetch.document_limit = static_cast<std::size_t>(limit);
   fetch.make_request = [&object, ranged](std::uint64_t, std::uint64_t) { return object.request(0, ranged ? 1 : 0); };
-  fetch.renew = renew_by(object.client);
+  fetch.renew = remote::renew_by(object.client);
   engine.fetch(std::span(&fetch, 1));
   return {std::move(fetch.reply), std::move(fetch.body)};
 }
@@ -347,12 +136,12 @@ struct RemoteStore::Parts {
     return {url.is_bucket() ? clients.at(url.scheme) : nullptr, url, region_of(url)};
   }
   [[nodiscard]] std::shared_ptr<const ByteSource> source_of(ObjectAddress object, ObjectPin pin) const {
-    return std::make_shared<RemoteSource>(std::move(object), std::move(pin), options, engine, cache);
+    return remote_source(std::move(object), std::move(pin), options, engine, cache);
   }
   // An object whose size the server does not report: reads it.
   [[nodiscard]] std::shared_ptr<const ByteSource> read_unsized(ObjectAddress object) const {
     const std::string name = object.url.display_name();
-    Probe whole = probe(engine->get(), object, false, kHeldObjectBytes + 1);
+    Probe whole = probe(engine->get(), object, false, remote::kHeldObjectBytes + 1);
     if (whole.reply.status != 200) reject("open " + name, whole, object.client);
     const std::size_t bytes = whole.body.size();
     const auto failure = [&](ErrorKind kind, const std::string& reason) {
@@ -360,21 +149,22 @@ struct RemoteStore::Parts {
                                      "or ranges. Copy it, or use another server",
                                      name, reason));
     };
-    if (bytes > kHeldObjectBytes)
-      throw failure(ErrorKind::kInput, fmt::format("it has more than {} MiB", kHeldObjectBytes >> 20));
+    if (bytes > remote::kHeldObjectBytes)
+      throw failure(ErrorKind::kInput, fmt::format("it has more than {} MiB", remote::kHeldObjectBytes >> 20));
     whole.reply.content_length = bytes;
     const auto source = source_of(std::move(object), pin_of(name, whole));
+    std::optional<remote::HeldMemory> memory = remote::HeldMemory::reserve(bytes, options.held_bytes);
+    if (!memory) {
+      throw failure(ErrorKind::kIo, fmt::format("it does not fit into the {} MiB for objects in memory, of which {} "
+                                                "MiB are used",
+                                                options.held_bytes >> 20, remote::HeldMemory::total() >> 20));
+    }
     std::vector<std::uint8_t> content;
     content.reserve(bytes + kReadableAfter);
     content.assign(whole.body.begin(), whole.body.end());
-    const auto held = std::make_shared<UnsizedObject>(*source, std::move(content));
-    held->counted = hold(bytes, options.held_bytes);
-    if (!held->counted) {
-      throw failure(ErrorKind::kIo, fmt::format("it does not fit into the {} MiB for objects in memory, of which {} "
-                                                "MiB are used",
-                                                options.held_bytes >> 20, held_total.load() >> 20));
-    }
-    note_in_memory(name, InMemory::kUnsized, options.held_bytes);
+    const auto held =
+        std::shared_ptr<UnsizedObject>(new UnsizedObject{HeldBytes(*source, std::move(content)), *std::move(memory)});
+    remote::report_held(name, remote::HeldCase::kUnsized, options.held_bytes);
     return {held, &held->bytes};
   }
   [[nodiscard]] std::string region_of(const RemoteUrl& url) {
@@ -493,7 +283,7 @@ RemoteLevel RemoteStore::list_pages(const std::string& prefix_url, const char* d
     fetch.name = name;
     fetch.document_limit = kListPageLimit;
     fetch.make_request = [&](std::uint64_t, std::uint64_t) { return client->list(next, region); };
-    fetch.renew = renew_by(client);
+    fetch.renew = remote::renew_by(client);
     parts_->engine->get().fetch(std::span(&fetch, 1));
     if (names_other_region(fetch.reply, region)) {
       region = fetch.reply.bucket_region;
